@@ -1,0 +1,122 @@
+import { Buffer } from 'node:buffer'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  errorCodes,
+  headers as headerNames,
+  type InputOf,
+  isErrorCode,
+  type Operation,
+  type OutputOf,
+  type Principal,
+  RPC_TIMEOUT_MS,
+  ServiceError,
+  subjects,
+} from '@guildhall/contracts'
+import { newRequestId } from '@guildhall/runtime'
+import type { Msg } from 'nats'
+import type { z } from 'zod'
+import type { Bus } from './connect.ts'
+import { busUnavailable, isNoResponders, isTimeout } from './errors.ts'
+import { headerJson, toHeaders } from './publish.ts'
+
+export interface CallOptions {
+  /** Absent only for operations that make a principal out of nobody (login). */
+  readonly principal?: Principal
+  readonly request_id?: string
+  readonly idempotency_key?: string | undefined
+  readonly traceparent?: string | undefined
+  readonly timeout_ms?: number
+}
+
+export interface Caller {
+  call<Op extends Operation>(
+    op: Op,
+    input: z.input<Op['input']>,
+    options: CallOptions,
+  ): Promise<OutputOf<Op>>
+}
+
+/** Nobody was there to take the call, so a repeat is safe: bridges a restart of the service. */
+const NO_RESPONDERS_WAITS_MS = [50, 150, 400]
+
+/**
+ * A service that dies with the call leaves it unanswered. A second try with the same idempotency
+ * key finds what the first one did, so the caller need not know.
+ */
+const TRIES = 2
+
+const readAnswer = <Op extends Operation>(op: Op, message: Msg): OutputOf<Op> => {
+  const text = Buffer.from(message.data).toString('utf8')
+  if (message.headers?.has(headerNames.error) === true) {
+    const body = JSON.parse(text)
+    if (isErrorCode(body?.code)) throw ServiceError.fromBody(body)
+    throw new ServiceError('internal', 'the service answered with an unknown error')
+  }
+  const parsed = op.output.safeParse(JSON.parse(text))
+  if (parsed.success) return parsed.data as OutputOf<Op> // what the schema of this operation says
+  throw new ServiceError('internal', 'the service answered in an unexpected form', {
+    cause: parsed.error,
+  })
+}
+
+export const createCaller = (bus: Bus): Caller => {
+  const send = async (
+    subject: string,
+    data: Uint8Array,
+    fields: Record<string, string>,
+    timeout_ms: number,
+  ): Promise<Msg> => {
+    for (const wait_ms of [...NO_RESPONDERS_WAITS_MS, undefined]) {
+      try {
+        return await bus.nc.request(subject, data, {
+          timeout: timeout_ms,
+          headers: toHeaders({
+            ...fields,
+            [headerNames.deadline]: String(Date.now() + timeout_ms),
+          }),
+        })
+      } catch (error) {
+        if (!isNoResponders(error) || wait_ms === undefined) throw error
+        await delay(wait_ms)
+      }
+    }
+    throw new Error('unreachable: the last try returns or throws')
+  }
+
+  return {
+    call: async (op, input, options) => {
+      const timeout_ms = options.timeout_ms ?? RPC_TIMEOUT_MS
+      const data = Buffer.from(JSON.stringify(input))
+      const fields: Record<string, string> = {
+        [headerNames.request_id]: options.request_id ?? newRequestId(),
+        ...(options.principal === undefined
+          ? {}
+          : { [headerNames.principal]: headerJson(options.principal) }),
+        ...(options.idempotency_key === undefined
+          ? {}
+          : { [headerNames.idempotency_key]: headerJson(options.idempotency_key) }),
+        ...(options.traceparent === undefined
+          ? {}
+          : { [headerNames.traceparent]: options.traceparent }),
+      }
+      for (let tried = 1; ; tried += 1) {
+        try {
+          return readAnswer(op, await send(subjects.rpc(op), data, fields, timeout_ms))
+        } catch (error) {
+          if (error instanceof ServiceError) throw error
+          if (!isTimeout(error)) throw busUnavailable(error)
+          const repeatable = op.access === 'read' || options.idempotency_key !== undefined
+          if (tried >= TRIES || !repeatable || !bus.connected()) {
+            throw new ServiceError(
+              bus.connected() ? 'deadline_exceeded' : 'unavailable',
+              `${op.name} was not answered within ${timeout_ms} ms`,
+              { cause: error, what_to_do: errorCodes.deadline_exceeded.what_to_do },
+            )
+          }
+        }
+      }
+    },
+  }
+}
+
+export type { InputOf, OutputOf }

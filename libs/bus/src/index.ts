@@ -1,0 +1,28 @@
+export { type BodyStore, openBodyStore } from './body-store.ts'
+export { type Caller, type CallOptions, createCaller } from './call.ts'
+export { type Bus, type BusOptions, connectBus } from './connect.ts'
+export { consume, type StreamMessage } from './consume.ts'
+export { publishCore, subscribeCore } from './core.ts'
+export { lastOfSubject, type StoredMessage } from './direct-get.ts'
+export { busUnavailable, isCasConflict } from './errors.ts'
+export { createKv, type Entry, type Kv } from './kv.ts'
+export { type Mirror, mirrorKv } from './mirror.ts'
+export { headerJson, type Published, publish } from './publish.ts'
+export {
+  ackWork,
+  delayWork,
+  ensureLaneConsumer,
+  type PulledWork,
+  pullWork,
+  returnWork,
+} from './pull.ts'
+export {
+  type AnonymousContext,
+  bind,
+  bindAnonymous,
+  type CallContext,
+  type Handler,
+  parseInput,
+  serveOperations,
+} from './serve.ts'
+export { allStreams, applyTopology, durables, verifyTopology } from './topology.ts'

@@ -1,0 +1,221 @@
+import { bodyStore, buckets, PULL_ACK_WAIT_MS, RETENTION_DAYS, streams } from '@guildhall/contracts'
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DiscardPolicy,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from 'nats'
+import type { Bus } from './connect.ts'
+import { isConsumerNotFound, isStreamNotFound } from './errors.ts'
+
+/** Every stream, bucket and fixed consumer of the system. Nothing else creates any. */
+
+const DAY_MS = 86_400_000
+const GIB = 1024 ** 3
+
+type StreamSpec = Partial<StreamConfig> & { name: string; subjects: string[] }
+
+const streamSpecs: readonly StreamSpec[] = [
+  {
+    // Limits retention: the stream is the 30-day memory of what was accepted. A full one refuses
+    // the new (the provider tries again) rather than forget the old and accept it twice.
+    name: streams.deliveries,
+    subjects: ['deliveries.>'],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_age: nanos(RETENTION_DAYS * DAY_MS),
+    max_bytes: 8 * GIB,
+    max_msgs_per_subject: 1,
+    discard_new_per_subject: true,
+    allow_direct: true,
+  },
+  {
+    name: streams.work,
+    subjects: ['work.>'],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+    max_bytes: 8 * GIB,
+    max_msgs_per_subject: 1,
+    discard_new_per_subject: true,
+    allow_direct: true,
+  },
+  {
+    name: streams.events,
+    subjects: ['evt.>'],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(RETENTION_DAYS * DAY_MS),
+    max_bytes: 2 * GIB,
+    duplicate_window: nanos(600_000),
+    allow_direct: true,
+  },
+  {
+    name: streams.dead,
+    subjects: ['dead.>'],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(RETENTION_DAYS * DAY_MS),
+    max_bytes: 2 * GIB,
+    max_msgs_per_subject: 1,
+    allow_direct: true,
+  },
+]
+
+interface BucketSpec {
+  readonly name: string
+  /** Revisions kept per key. */
+  readonly history: number
+  readonly ttl_ms?: number
+  readonly max_bytes: number
+}
+
+const bucketSpecs: readonly BucketSpec[] = [
+  // Deep enough that the projection sees each transition of an item, whatever happens in between.
+  { name: buckets.work, history: 64, max_bytes: 8 * GIB },
+  { name: buckets.identity, history: 1, max_bytes: GIB },
+  { name: buckets.webhooks, history: 1, max_bytes: GIB },
+  { name: buckets.lanes, history: 1, max_bytes: GIB / 4 },
+  { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, max_bytes: GIB / 4 },
+  { name: buckets.rates, history: 1, ttl_ms: 600_000, max_bytes: GIB / 4 },
+]
+
+/** A bucket is a stream with these settings (NATS ADR-8); we state them to see every drift. */
+const bucketStream = (spec: BucketSpec): StreamSpec => ({
+  name: `KV_${spec.name}`,
+  subjects: [`$KV.${spec.name}.>`],
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  max_msgs_per_subject: spec.history,
+  max_age: spec.ttl_ms === undefined ? 0 : nanos(spec.ttl_ms),
+  max_bytes: spec.max_bytes,
+  allow_rollup_hdrs: true,
+  deny_delete: true,
+  allow_direct: true,
+})
+
+/** The object store likewise (NATS ADR-20). */
+const bodyStream: StreamSpec = {
+  name: `OBJ_${bodyStore}`,
+  subjects: [`$O.${bodyStore}.C.>`, `$O.${bodyStore}.M.>`],
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  max_age: nanos(RETENTION_DAYS * DAY_MS),
+  max_bytes: 8 * GIB,
+  allow_rollup_hdrs: true,
+  allow_direct: true,
+}
+
+interface ConsumerSpec {
+  readonly stream: string
+  readonly durable: string
+  readonly filter: string
+}
+
+export const durables = {
+  tasksDeliveries: 'tasks-deliveries',
+  tasksProjection: 'tasks-projection',
+  tasksEndpointRevoked: 'tasks-endpoint-revoked',
+  ingestHistory: 'ingest-history',
+} as const
+
+const CONSUMER_ACK_WAIT_MS = 30_000
+
+const consumerSpecs: readonly ConsumerSpec[] = [
+  { stream: streams.deliveries, durable: durables.tasksDeliveries, filter: 'deliveries.>' },
+  { stream: streams.deliveries, durable: durables.ingestHistory, filter: 'deliveries.>' },
+  {
+    stream: `KV_${buckets.work}`,
+    durable: durables.tasksProjection,
+    filter: `$KV.${buckets.work}.>`,
+  },
+  {
+    stream: streams.events,
+    durable: durables.tasksEndpointRevoked,
+    filter: 'evt.approvals.endpoint.revoked.v1',
+  },
+]
+
+export const fixedConsumer = (spec: ConsumerSpec): Partial<ConsumerConfig> => ({
+  durable_name: spec.durable,
+  filter_subject: spec.filter,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(CONSUMER_ACK_WAIT_MS),
+  max_deliver: -1,
+  max_ack_pending: 10_000,
+})
+
+/** The consumer of one lane of a queue: the order of the lane and the timer of its leases. */
+export const laneConsumerConfig = (name: string, filter: string): Partial<ConsumerConfig> => ({
+  durable_name: name,
+  filter_subject: filter,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(PULL_ACK_WAIT_MS),
+  max_deliver: -1,
+  max_ack_pending: -1,
+  max_waiting: 4_096,
+})
+
+export const allStreams: readonly StreamSpec[] = [
+  ...streamSpecs,
+  ...bucketSpecs.map(bucketStream),
+  bodyStream,
+]
+
+interface TopologyOptions {
+  /** 1 on a single server, 3 in a cluster. */
+  readonly replicas?: number
+}
+
+const applyStream = async (bus: Bus, spec: StreamSpec, replicas: number): Promise<void> => {
+  const config = { storage: StorageType.File, num_replicas: replicas, ...spec }
+  try {
+    await bus.jsm.streams.info(spec.name)
+  } catch (error) {
+    if (!isStreamNotFound(error)) throw error
+    await bus.jsm.streams.add(config)
+    return
+  }
+  // The server refuses what cannot be changed in place, and says which setting it is.
+  await bus.jsm.streams.update(spec.name, config)
+}
+
+/** Creates what is missing and updates what may change. Throws, naming it, where it may not. */
+export const applyTopology = async (
+  bus: Bus,
+  { replicas = 1 }: TopologyOptions = {},
+): Promise<void> => {
+  for (const spec of allStreams) {
+    try {
+      await applyStream(bus, spec, replicas)
+    } catch (cause) {
+      throw new Error(`stream ${spec.name} cannot be brought to its declared form`, { cause })
+    }
+  }
+  for (const spec of consumerSpecs) {
+    await bus.jsm.consumers.add(spec.stream, fixedConsumer(spec))
+  }
+}
+
+/** For services, which may not create anything: throws with all that is missing. */
+export const verifyTopology = async (bus: Bus): Promise<void> => {
+  const missing: string[] = []
+  for (const { name } of allStreams) {
+    await bus.jsm.streams.info(name).catch((error: unknown) => {
+      if (!isStreamNotFound(error)) throw error
+      missing.push(`stream ${name}`)
+    })
+  }
+  for (const { stream, durable } of consumerSpecs) {
+    if (missing.includes(`stream ${stream}`)) continue
+    await bus.jsm.consumers.info(stream, durable).catch((error: unknown) => {
+      if (!isConsumerNotFound(error)) throw error
+      missing.push(`consumer ${durable}`)
+    })
+  }
+  if (missing.length > 0) {
+    throw new Error(`the bus is not provisioned: missing ${missing.join(', ')}; run provision`)
+  }
+}

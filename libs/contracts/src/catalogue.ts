@@ -1,0 +1,52 @@
+import * as identity from './identity.ts'
+import type { Operation } from './operation.ts'
+import * as todos from './todos.ts'
+import * as webhooks from './webhooks.ts'
+
+/** Every operation of the system, in the order in which tools/list shows them. */
+export const operations = [
+  todos.claimNext,
+  todos.claim,
+  todos.heartbeat,
+  todos.complete,
+  todos.fail,
+  todos.release,
+  todos.listTodos,
+  todos.getTodo,
+  todos.getTodoPayload,
+  todos.oldestPending,
+  todos.createTodo,
+  todos.retryTodo,
+  todos.getDefaultLease,
+  todos.setDefaultLease,
+  webhooks.createWebhook,
+  webhooks.listWebhooks,
+  webhooks.rotateWebhook,
+  webhooks.setWebhookSecret,
+  webhooks.deleteWebhook,
+  webhooks.listWebhookEvents,
+  webhooks.getWebhookEvent,
+  webhooks.replayWebhookEvent,
+  identity.getMe,
+  identity.setPassword,
+  identity.vendEndpoint,
+  identity.listEndpoints,
+  identity.editEndpoint,
+  identity.rotateEndpoint,
+  identity.revokeEndpoint,
+  identity.createApiToken,
+  identity.listApiTokens,
+  identity.revokeApiToken,
+] as const satisfies readonly Operation[]
+
+export const tools: readonly Operation[] = operations.filter((op: Operation) => op.tool)
+
+/** What an endpoint gets when its owner names no tools: the four families, one source for all. */
+export const defaultGrants: readonly string[] = tools
+  .filter((op) => op.default_grant === true)
+  .map((op) => op.name)
+
+/** Names that may stand in an endpoint's scope. */
+export const grantableTools: readonly string[] = [
+  ...new Set(tools.map((op) => op.grant ?? op.name)),
+]

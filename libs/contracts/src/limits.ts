@@ -1,0 +1,69 @@
+/**
+ * Every number that an agent, a provider or an operator can run into. Units are in the names.
+ * Instructions, tool descriptions, schemas, validation and tests are all built from these, so that
+ * a text can never promise something that the code does not do.
+ */
+
+export const LEASE_DEFAULT_SECONDS = 300
+export const LEASE_MAX_SECONDS = 86_400
+/** A default shorter than a minute would lapse before an ordinary model turn ends. */
+export const LEASE_ENDPOINT_DEFAULT_MIN_SECONDS = 60
+/** A claim made by hand on a board, where nothing sends heartbeats. */
+export const LEASE_HUMAN_SECONDS = 300
+
+/** How long JetStream waits before it hands out again a message pulled by a service that died. */
+export const PULL_ACK_WAIT_MS = 5_000
+
+export const ATTEMPTS_DEFAULT_MAX = 5
+export const ATTEMPTS_MAX_MAX = 50
+/** Closed attempts shown at a claim, so that a worker sees what its predecessors met. */
+export const PRIOR_ATTEMPTS_SHOWN = 5
+/** Closed attempts kept per todo; older ones are pruned and counted. */
+export const ATTEMPTS_KEPT = 50
+export const ATTEMPTS_PAGE_DEFAULT = 20
+export const ATTEMPTS_PAGE_MAX = 50
+
+/** 30 s, 1, 2, 4, 8, then 15 minutes. */
+export const BACKOFF_FIRST_MS = 30_000
+export const BACKOFF_MAX_MS = 900_000
+
+export const LIST_LIMIT_DEFAULT = 50
+export const LIST_LIMIT_MAX = 200
+
+export const CLAIM_WAIT_MAX_SECONDS = 50
+/** claim_next without a queue looks into each granted queue; more would make one call unbounded. */
+export const QUEUES_PER_ENDPOINT_MAX = 32
+
+export const TITLE_MAX_CHARS = 300
+export const CLAIMANT_MAX_BYTES = 128
+export const SUMMARY_MAX_BYTES = 2_048
+export const ARTIFACT_MAX_BYTES = 512
+export const RESULT_MAX_BYTES = 262_144
+export const CREATE_PAYLOAD_MAX_BYTES = 262_144
+/** A payload above this is not put into a claim's answer; it is read in pages instead. */
+export const CLAIM_PAYLOAD_INLINE_MAX_BYTES = 131_072
+export const PAYLOAD_PAGE_BYTES = 65_536
+export const IDEMPOTENCY_KEY_MAX_CHARS = 200
+
+/** Terminal work items, deliveries and their deduplication are kept this long. */
+export const RETENTION_DAYS = 30
+
+export const INGEST_SIGNED_BODY_MAX_BYTES = 25 * 1024 * 1024
+export const INGEST_TOKEN_BODY_MAX_BYTES = 5 * 1024 * 1024
+export const MCP_BODY_MAX_BYTES = 1024 * 1024
+export const SIGNATURE_TOLERANCE_SECONDS = 300
+/** Linear signs a time in milliseconds and documents one minute. */
+export const LINEAR_TOLERANCE_SECONDS = 60
+export const WEBHOOK_ROTATION_OVERLAP_SECONDS = 86_400
+
+/** Rings for an item that stays unclaimed, counted from when it became claimable. */
+export const RE_RING_AFTER_MS: readonly number[] = [300_000, 1_200_000, 3_600_000, 21_600_000]
+export const RINGS_ON_ATTACH = 3
+export const RING_STREAM_BUFFER = 16
+/** Attaching again within this time does not ring for the same items. */
+export const RING_REPEAT_MIN_MS = 60_000
+export const RINGS_PER_SWEEP = 100
+
+export const RPC_TIMEOUT_MS = 5_000
+export const SWEEP_INTERVAL_MS = 1_000
+export const SWEEP_BATCH = 500

@@ -1,0 +1,11 @@
+export { connectDb, type Db, dbError, isUniqueViolation, type Trx } from './connect.ts'
+export { firstTime, inboxMigration } from './inbox.ts'
+export { isMigrated, type Migration, type Migrations, migrate, migrationsHash } from './migrate.ts'
+export {
+  addToOutbox,
+  type OutboxRelay,
+  type OutboxRow,
+  outboxMigration,
+  outboxRelay,
+} from './outbox.ts'
+export { canQuery, query, transaction } from './transaction.ts'

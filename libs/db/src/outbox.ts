@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, interval, type Logger, type Part } from '@guildhall/runtime'
+import { type Db, dbError, type Trx } from './connect.ts'
+
+/**
+ * Transactional outbox: what a change tells the world is a row of the same transaction, so neither
+ * can exist without the other. One relay publishes rows in order and deletes them; a crash between
+ * the two publishes again, which the message id (or the version in the value) makes harmless.
+ */
+
+export interface OutboxRow {
+  readonly id: number
+  readonly event_id: string
+  readonly subject: string
+  readonly key: string
+  readonly payload: unknown
+}
+
+export const outboxMigration = async (trx: Trx): Promise<void> => {
+  await trx.raw(`
+    create table outbox (
+      id bigint generated always as identity primary key,
+      event_id text not null constraint outbox_event_id_unique unique,
+      subject text not null,
+      key text not null,
+      payload jsonb not null,
+      created_at timestamptz not null default now()
+    )`)
+}
+
+interface OutboxEntry {
+  readonly subject: string
+  /** What the row is about; for the relay's publisher and for people who look. */
+  readonly key: string
+  readonly payload: object
+  readonly event_id?: string
+}
+
+export const addToOutbox = async (trx: Trx, entry: OutboxEntry): Promise<void> => {
+  await trx('outbox').insert({
+    event_id: entry.event_id ?? randomUUID(),
+    subject: entry.subject,
+    key: entry.key,
+    payload: JSON.stringify(entry.payload),
+  })
+}
+
+interface RelayOptions {
+  readonly db: Db
+  /** Must be harmless when repeated. */
+  readonly publish: (row: OutboxRow) => Promise<void>
+  readonly log: Logger
+  readonly clock?: Clock
+}
+
+const RELAY_EVERY_MS = 1_000
+const RELAY_BATCH = 100
+/** A flush ends after so many batches; the periodic run goes on from there. */
+const RELAY_BATCHES_MAX = 50
+
+/** Rows are locked while they are published, so that replicas share the work without repeating it. */
+const relayBatch = async (
+  db: Db,
+  publish: (row: OutboxRow) => Promise<void>,
+  wait: boolean,
+): Promise<number> =>
+  await db.transaction(async (trx) => {
+    // A flush must wait for rows that another relay holds: its caller wants them published.
+    const rows = (
+      await trx.raw(
+        `select id, event_id, subject, key, payload from outbox
+         order by id limit ? for update ${wait ? '' : 'skip locked'}`,
+        [RELAY_BATCH],
+      )
+    ).rows as OutboxRow[] // the columns of the statement above
+    for (const row of rows) await publish(row)
+    if (rows.length > 0) {
+      await trx('outbox')
+        .whereIn(
+          'id',
+          rows.map((row) => row.id),
+        )
+        .delete()
+    }
+    return rows.length
+  })
+
+export interface OutboxRelay extends Part {
+  /** Publishes all rows that are there now. Throws when that did not work. */
+  flush(): Promise<void>
+}
+
+export const outboxRelay = ({ db, publish, log }: RelayOptions): OutboxRelay => {
+  const run = async (wait: boolean): Promise<void> => {
+    try {
+      for (let batch = 0; batch < RELAY_BATCHES_MAX; batch += 1) {
+        if ((await relayBatch(db, publish, wait)) < RELAY_BATCH) return
+      }
+    } catch (error) {
+      throw dbError(error)
+    }
+  }
+  const timer = interval({
+    name: 'outbox-relay',
+    every_ms: RELAY_EVERY_MS,
+    log,
+    run: () => run(false),
+  })
+  return { name: timer.name, start: timer.start, stop: timer.stop, flush: () => run(true) }
+}

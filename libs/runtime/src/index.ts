@@ -1,0 +1,6 @@
+export { type Clock, clockFrom, systemClock } from './clock.ts'
+export { ConfigError, loadConfig, serviceConfigShape } from './config.ts'
+export { interval, type Part, runService } from './lifecycle.ts'
+export { createLogger, type Logger } from './logger.ts'
+export { metrics, opsServer } from './ops-server.ts'
+export { newRequestId } from './request-id.ts'

@@ -1,0 +1,26 @@
+// Real servers and processes for tests, and the process supervision that infra/dev shares.
+// This package imports none of ours: every lib and service may then use it in its own tests
+// without a cycle of project references.
+export {
+  createDatabase,
+  type TestCluster,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  testDatabase,
+} from './database.ts'
+export { freePort, isPortFree } from './free-port.ts'
+export {
+  type ExitStatus,
+  type ManagedProcess,
+  type ProcessOptions,
+  processIdentity,
+  spawnManaged,
+  withFileLock,
+} from './managed-process.ts'
+export { ManualClock } from './manual-clock.ts'
+export { type NatsOptions, type NatsServer, startNats } from './nats.ts'
+export { type NatsBinary, natsBinary } from './nats-binary.ts'
+export { type PostgresOptions, type PostgresServer, startPostgres } from './postgres.ts'
+export { type RunningService, type ServiceOptions, startService } from './service.ts'
+export { temporaryDirectory } from './temporary-directory.ts'
+export { waitFor } from './wait-for.ts'

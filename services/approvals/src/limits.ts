@@ -1,0 +1,34 @@
+/** Numbers of this service alone; those that callers are told by schema stand in contracts. */
+
+export const PASSWORD_HASHES_AT_ONCE = 2
+/** More waiting than this would outlast the caller's deadline: each takes some 200 ms of a core. */
+export const PASSWORD_HASHES_WAITING_MAX = 16
+
+export const LOGIN_LINK_TTL_MS = 15 * 60_000
+/** A repeat of a redemption whose answer was lost, told by its idempotency key. */
+export const LOGIN_LINK_REPEAT_MS = 60_000
+export const LOGIN_WINDOW_MS = 15 * 60_000
+export const LOGIN_ATTEMPTS_PER_USER = 10
+/** Higher, since a household or an office may share one address. */
+export const LOGIN_ATTEMPTS_PER_ADDRESS = 50
+
+/** How long the answer to an idempotency key can be had again, a credential included. */
+export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
+
+export const ENDPOINTS_PER_USER_MAX = 1_000
+export const API_TOKENS_PER_USER_MAX = 50
+export const WEBHOOKS_PER_ENDPOINT_DEFAULT = 5
+
+/** How long an answer waits for its change to reach the bucket that the gateway reads. */
+export const PROJECTION_WAIT_MS = 2_000
+/** Each lost compare-and-set means that somebody else wrote the same key meanwhile. */
+export const PROJECTION_TRIES_MAX = 64
+
+export const RECONCILE_INTERVAL_MS = 60_000
+export const RECONCILE_PAGE = 200
+export const RECONCILE_AT_ONCE = 8
+
+export const SWEEP_INTERVAL_MS = 60_000
+export const SWEEP_PAGE = 1_000
+/** Used and expired login links stay this long, for whoever asks what happened. */
+export const LOGIN_LINK_KEPT_MS = 7 * 86_400_000
