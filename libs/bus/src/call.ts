@@ -101,7 +101,8 @@ export const createCaller = (bus: Bus): Caller => {
       }
       for (let tried = 1; ; tried += 1) {
         try {
-          return readAnswer(op, await send(subjects.rpc(op), data, fields, timeout_ms))
+          const tryFields = tried === 1 ? fields : { ...fields, [headerNames.repeat]: '1' }
+          return readAnswer(op, await send(subjects.rpc(op), data, tryFields, timeout_ms))
         } catch (error) {
           if (error instanceof ServiceError) throw error
           if (!isTimeout(error)) throw busUnavailable(error)

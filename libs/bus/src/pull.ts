@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { headers as headerNames, streams, WorkMessageMeta } from '@guildhall/contracts'
-import { AckPolicy, nanos } from 'nats'
+import { AckPolicy, createInbox, type Msg, nanos } from 'nats'
 import type { Bus } from './connect.ts'
-import { busUnavailable, isConsumerNotFound, isNoResponders, isTimeout } from './errors.ts'
+import { busUnavailable, isConsumerNotFound } from './errors.ts'
 import { laneConsumerConfig } from './topology.ts'
 
 /**
@@ -18,20 +18,64 @@ export interface PulledWork {
 
 const PULL_TIMEOUT_MS = 4_000
 
+/**
+ * A pulled message keeps the subject that it has in the stream, so the client's shared reply
+ * subscription cannot tell whose it is. Each pull in flight therefore has an inbox of its own; they
+ * are kept and used again, because subscribing anew would double the cost of a pull.
+ */
+interface Slot {
+  readonly inbox: string
+  readonly close: () => void
+  settle: ((message: Msg | Error) => void) | undefined
+}
+
+const freeSlots = new WeakMap<Bus, Slot[]>()
+
+const openSlot = (bus: Bus): Slot => {
+  const inbox = createInbox(`_INBOX_${bus.service}`)
+  const slot: Slot = {
+    inbox,
+    close: () => subscription.unsubscribe(),
+    settle: undefined,
+  }
+  const subscription = bus.nc.subscribe(inbox, {
+    callback: (error, message) => slot.settle?.(error ?? message),
+  })
+  return slot
+}
+
+/** Puts the question and returns the one answer: a message of the stream, or a status. */
+const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg> => {
+  const free = freeSlots.get(bus) ?? []
+  freeSlots.set(bus, free)
+  const slot = free.pop() ?? openSlot(bus)
+  let timer: NodeJS.Timeout | undefined
+  try {
+    const answer = await new Promise<Msg>((resolve, reject) => {
+      slot.settle = (message) => (message instanceof Error ? reject(message) : resolve(message))
+      timer = setTimeout(() => reject(new Error('the pull was not answered')), PULL_TIMEOUT_MS)
+      bus.nc.publish(subject, question, { reply: slot.inbox })
+    })
+    slot.settle = undefined
+    free.push(slot)
+    return answer
+  } catch (error) {
+    // Its answer may still come and must not be taken for that of another pull.
+    slot.close()
+    throw busUnavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** One message now, or undefined. Also undefined when the consumer does not exist yet. */
 export const pullWork = async (bus: Bus, consumer: string): Promise<PulledWork | undefined> => {
-  let message: Awaited<ReturnType<typeof bus.nc.request>>
-  try {
-    message = await bus.nc.request(
-      `$JS.API.CONSUMER.MSG.NEXT.${streams.work}.${consumer}`,
-      NO_WAIT,
-      { timeout: PULL_TIMEOUT_MS },
-    )
-  } catch (error) {
-    // A consumer without a subscriber for this subject does not exist: the lane is empty.
-    if (isNoResponders(error)) return undefined
-    throw busUnavailable(error)
-  }
+  const message = await ask(
+    bus,
+    `$JS.API.CONSUMER.MSG.NEXT.${streams.work}.${consumer}`,
+    NO_WAIT,
+  )
+  // A status: no messages, or (503) a consumer that does not exist.
   if (message.headers !== undefined && message.headers.code > 0) return undefined
   const reply = message.reply
   if (reply === undefined || reply === '') return undefined
@@ -55,14 +99,12 @@ export const returnWork = (bus: Bus, ack_subject: string): void => {
   bus.nc.publish(ack_subject, '-NAK')
 }
 
-/** Removes the message. Only after the claim record says that the item is finished. */
-export const ackWork = async (bus: Bus, ack_subject: string): Promise<void> => {
-  try {
-    await bus.nc.request(ack_subject, '+ACK', { timeout: PULL_TIMEOUT_MS })
-  } catch (error) {
-    // Unconfirmed: the message may come once more, is found finished, and is acknowledged then.
-    if (!isTimeout(error) && !isNoResponders(error)) throw busUnavailable(error)
-  }
+/**
+ * Removes the message. Only after the claim record says that the item is finished; not confirmed,
+ * because a message that comes once more is found finished and acknowledged then.
+ */
+export const ackWork = (bus: Bus, ack_subject: string): void => {
+  bus.nc.publish(ack_subject, '+ACK')
 }
 
 export const ensureLaneConsumer = async (bus: Bus, name: string, filter: string): Promise<void> => {

@@ -22,6 +22,8 @@ export interface CallContext {
   readonly principal: Principal
   readonly request_id: string
   readonly idempotency_key: string | undefined
+  /** The caller had no answer to an earlier try with the same key. */
+  readonly repeat: boolean
   /** When the caller stops waiting, ms since the epoch. */
   readonly deadline_ms: number
   readonly log: Logger
@@ -121,6 +123,7 @@ export const serveOperations = (
       const ctx: AnonymousContext = {
         request_id,
         idempotency_key: key === undefined ? undefined : String(JSON.parse(key)),
+        repeat: readHeader(message.headers, headerNames.repeat) !== undefined,
         deadline_ms: Number.isFinite(deadline) ? deadline : Date.now() + RPC_TIMEOUT_MS,
         log: call_log,
       }

@@ -9,7 +9,8 @@ export const EndpointScope = z.strictObject({
   webhook_max: z.int().min(0),
   webhook_source_types: z.array(SourceType),
   webhook_queues: z.array(QueueName),
-  default_lease_ttl_seconds: z.int().nullable(),
+  /** Absent: it could not be read, so a claim that relies on it is refused. */
+  default_lease_ttl_seconds: z.int().nullable().optional(),
   require_fence: z.boolean(),
 })
 export type EndpointScope = z.infer<typeof EndpointScope>

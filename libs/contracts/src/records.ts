@@ -103,6 +103,10 @@ export const DeliveryMeta = z.strictObject({
 })
 export type DeliveryMeta = z.infer<typeof DeliveryMeta>
 
+/** KV bucket `lanes`, key `<owner>.<queue>.<priority>`: which lanes were ever used. */
+export const LaneRecord = z.strictObject({ v: z.literal(1) })
+export type LaneRecord = z.infer<typeof LaneRecord>
+
 /** KV bucket `identity`, key `endpoint.<endpoint_id>`. */
 export const IdentityEndpoint = z.strictObject({ v: z.literal(1), endpoint: Endpoint })
 export type IdentityEndpoint = z.infer<typeof IdentityEndpoint>

@@ -62,6 +62,8 @@ export const headers = {
   request_id: 'Gh-Request-Id',
   idempotency_key: 'Gh-Idempotency-Key',
   deadline: 'Gh-Deadline-Ms',
+  /** Set on the repeat of a call that was not answered. */
+  repeat: 'Gh-Repeat',
   traceparent: 'traceparent',
   delivery: 'Gh-Delivery',
   work: 'Gh-Work',

@@ -1,4 +1,4 @@
-export { type Clock, clockFrom, systemClock } from './clock.ts'
+export { type Clock, clockFrom, type SteadyClock, steadyClock, systemClock } from './clock.ts'
 export { ConfigError, loadConfig, serviceConfigShape } from './config.ts'
 export { interval, type Part, runService } from './lifecycle.ts'
 export { createLogger, type Logger } from './logger.ts'

@@ -11,6 +11,7 @@ export {
 export { freePort, isPortFree } from './free-port.ts'
 export {
   type ExitStatus,
+  LOCK_HELD_EXIT_CODE,
   type ManagedProcess,
   type ProcessOptions,
   processIdentity,
@@ -19,7 +20,7 @@ export {
 } from './managed-process.ts'
 export { ManualClock } from './manual-clock.ts'
 export { type NatsOptions, type NatsServer, startNats } from './nats.ts'
-export { type NatsBinary, natsBinary } from './nats-binary.ts'
+export { knowsSyncAlways, type NatsBinary, natsBinary } from './nats-binary.ts'
 export { type PostgresOptions, type PostgresServer, startPostgres } from './postgres.ts'
 export { type RunningService, type ServiceOptions, startService } from './service.ts'
 export { temporaryDirectory } from './temporary-directory.ts'

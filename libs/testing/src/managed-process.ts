@@ -32,6 +32,8 @@ export interface ProcessOptions {
   /** What the child gets when this process dies without stopping it. */
   deathSignal?: NodeJS.Signals
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void
+  /** An open file that takes the output, in place of `onLine` and `logs()`, which then see none. */
+  output?: number
 }
 
 export interface ManagedProcess {
@@ -151,7 +153,7 @@ export const spawnManaged = (options: ProcessOptions): ManagedProcess => {
   const child = spawn(guarded.command, guarded.args, {
     env: options.env ?? { PATH: process.env.PATH },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.output ?? 'pipe', options.output ?? 'pipe'],
   })
   live.set(child, options.deathSignal ?? 'SIGKILL')
   child.unref()

@@ -21,8 +21,6 @@ export interface Token {
 export interface TokenMint {
   /** `seed` names the call and the object; undefined: a random one. */
   mint(prefix: TokenPrefix, seed: readonly string[] | undefined): Token
-  /** A keyed digest: what a caller sent can be compared later, but not guessed from a dump. */
-  digest(purpose: string, text: string): string
 }
 
 const describe = (prefix: TokenPrefix, bytes: Buffer): Token => {
@@ -31,13 +29,12 @@ const describe = (prefix: TokenPrefix, bytes: Buffer): Token => {
 }
 
 export const createTokenMint = (key: Buffer): TokenMint => {
-  // A JSON array is unambiguous, and its first element keeps the purposes apart.
+  // A JSON array is unambiguous: no two seeds have the same text.
   const hmac = (parts: readonly string[]) =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest()
   return {
     mint: (prefix, seed) =>
-      describe(prefix, seed ? hmac(['token', prefix, ...seed]) : randomBytes(TOKEN_BYTES)),
-    digest: (purpose, text) => hmac(['digest', purpose, text]).toString('hex'),
+      describe(prefix, seed ? hmac([prefix, ...seed]) : randomBytes(TOKEN_BYTES)),
   }
 }
 

@@ -10,13 +10,20 @@ export const fieldsOf = (value: unknown): Fields =>
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
 const NOT_PRINTABLE = /[\x00-\x1f\x7f-\x9f\u2028\u2029]+/g
 
-/** One line of well-formed text, cut to a length; undefined where nothing is left. */
+/** Cut to a length, but never through a character. */
+const cut = (text: string, max_chars: number): string =>
+  text.slice(0, max_chars).replace(/[\ud800-\udbff]$/, '')
+
+/** One line of well-formed text; undefined where nothing is left. */
 export const plainText = (value: unknown, max_chars: number): string | undefined => {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   // Cut before the replacement too: the text may be megabytes long.
-  const line = String(value).slice(0, max_chars * 2).replace(NOT_PRINTABLE, ' ').trim()
-  // The round trip turns half a surrogate pair, which the cut can leave, into U+FFFD.
-  const text = Buffer.from(line.slice(0, max_chars)).toString('utf8')
+  const line = String(value)
+    .slice(0, max_chars * 2)
+    .replace(NOT_PRINTABLE, ' ')
+    .trim()
+  // The round trip replaces what no encoding can carry: half a surrogate pair.
+  const text = Buffer.from(cut(line, max_chars)).toString('utf8')
   return text === '' ? undefined : text
 }
 
@@ -30,7 +37,7 @@ export const eventType = (value: unknown): string | undefined =>
 const titleOf = (start: readonly (string | undefined)[], rest: unknown): string => {
   const head = start.filter((part) => part !== undefined).join(' ')
   const tail = plainText(rest, TITLE_MAX_CHARS)
-  return (tail === undefined ? head : `${head} — ${tail}`).slice(0, TITLE_MAX_CHARS)
+  return cut(tail === undefined ? head : `${head} — ${tail}`, TITLE_MAX_CHARS)
 }
 
 interface Subject {

@@ -1,5 +1,5 @@
-import { type Description, type DescribeInput, type RequestHeaders } from './source.ts'
 import { eventTitle, eventType, fieldsOf, subjectTitle } from './description.ts'
+import type { DescribeInput, Description, RequestHeaders } from './source.ts'
 
 /** What GitHub, Gitea and Forgejo have in common: the shape of their events. */
 
@@ -28,9 +28,9 @@ export const describeForge = (
   const header = EVENT_HEADERS.find(([name]) => headers[name] !== undefined)?.[0]
   const event = header === undefined ? undefined : eventType(headers[header])
   const fields = fieldsOf(json)
-  const repo = fieldsOf(fields['repository'])['full_name']
-  const pull = fieldsOf(fields['pull_request'])
-  const item = pull['number'] === undefined ? fieldsOf(fields['issue']) : pull
+  const repo = fieldsOf(fields.repository).full_name
+  const pull = fieldsOf(fields.pull_request)
+  const item = pull.number === undefined ? fieldsOf(fields.issue) : pull
   const { number, title } = item
   const { action } = fields
   return {

@@ -2,7 +2,7 @@ import { describeForge } from './forge.ts'
 import { verifyHubSignature } from './github.ts'
 import { checkFreeSecret, mintLiteralSecret } from './secrets.ts'
 import { anyMatches, bodyHash, hmacSha256, readHexDigest } from './signature.ts'
-import { refused, type Source, type VerifyInput, type Verdict } from './source.ts'
+import { refused, type Source, type Verdict, type VerifyInput } from './source.ts'
 
 /** Gitea's own header, and what Forgejo calls it: bare hex over the body. */
 const verify = (input: VerifyInput): Verdict => {

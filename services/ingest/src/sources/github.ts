@@ -1,7 +1,7 @@
 import { describeForge } from './forge.ts'
 import { checkFreeSecret, mintLiteralSecret } from './secrets.ts'
 import { anyMatches, bodyHash, hmacSha256, readHexDigest } from './signature.ts'
-import { refused, type Source, type VerifyInput, type Verdict } from './source.ts'
+import { refused, type Source, type Verdict, type VerifyInput } from './source.ts'
 
 const PREFIX = 'sha256='
 

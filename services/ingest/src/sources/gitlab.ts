@@ -6,8 +6,8 @@ import {
   type Description,
   refused,
   type Source,
-  type VerifyInput,
   type Verdict,
+  type VerifyInput,
 } from './source.ts'
 import { verifyStandard } from './standard.ts'
 
@@ -36,11 +36,11 @@ const verify = (input: VerifyInput): Verdict => {
 
 const describe = ({ headers, json }: DescribeInput): Description => {
   const fields = fieldsOf(json)
-  const event = eventType(headers['x-gitlab-event']) ?? eventType(fields['object_kind'])
-  const repo = fieldsOf(fields['project'])['path_with_namespace']
-  const { iid: number, action, title } = fieldsOf(fields['object_attributes'])
+  const event = eventType(headers['x-gitlab-event']) ?? eventType(fields.object_kind)
+  const repo = fieldsOf(fields.project).path_with_namespace
+  const { iid: number, action, title } = fieldsOf(fields.object_attributes)
   const kinds = { merge_request: 'MR', issue: 'Issue' } as const
-  const kind = fields['object_kind']
+  const kind = fields.object_kind
   return {
     ...(event === undefined ? {} : { event_type: event }),
     title:

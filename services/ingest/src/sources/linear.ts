@@ -8,8 +8,8 @@ import {
   type Description,
   refused,
   type Source,
-  type VerifyInput,
   type Verdict,
+  type VerifyInput,
 } from './source.ts'
 
 /**
@@ -35,12 +35,12 @@ const verify = ({ headers, body, secrets, now_ms }: VerifyInput): Verdict => {
 
 const describe = ({ json }: DescribeInput): Description => {
   const fields = fieldsOf(json)
-  const event = eventType(fields['type'])
-  const { identifier, title, name } = fieldsOf(fields['data'])
+  const event = eventType(fields.type)
+  const { identifier, title, name } = fieldsOf(fields.data)
   return {
     ...(event === undefined ? {} : { event_type: event }),
     title: itemTitle(
-      ['linear', word(event) ?? 'event', word(fields['action']), word(identifier)],
+      ['linear', word(event) ?? 'event', word(fields.action), word(identifier)],
       title ?? name,
     ),
   }

@@ -48,8 +48,11 @@ export const readUnixSeconds = (text: string): number | undefined => {
 }
 
 /** Both directions, the boundary included; whole seconds, as the providers' own libraries do. */
-export const withinSeconds = (seconds: number, now_ms: number, tolerance_seconds: number): boolean =>
-  Math.abs(Math.floor(now_ms / 1_000) - seconds) <= tolerance_seconds
+export const withinSeconds = (
+  seconds: number,
+  now_ms: number,
+  tolerance_seconds: number,
+): boolean => Math.abs(Math.floor(now_ms / 1_000) - seconds) <= tolerance_seconds
 
 export const bodyHash = (body: string | Uint8Array): string => `sha256:${sha256Hex(body)}`
 

@@ -11,7 +11,7 @@ import {
   usableId,
   withinSeconds,
 } from './signature.ts'
-import { refused, type Source, type VerifyInput, type Verdict } from './source.ts'
+import { refused, type Source, type Verdict, type VerifyInput } from './source.ts'
 
 const PREFIX = 'v0='
 
@@ -31,7 +31,7 @@ const verify = ({ headers, body, secrets, now_ms }: VerifyInput): Verdict => {
     return refused('timestamp_out_of_tolerance')
   }
   // The time is signed but stands outside of the body, so the hash is the same at every retry.
-  const external_id = usableId(fieldsOf(parseJson(body))['event_id']) ?? bodyHash(body)
+  const external_id = usableId(fieldsOf(parseJson(body)).event_id) ?? bodyHash(body)
   return { ok: true, detail: 'hmac-sha256 ok', external_id }
 }
 
@@ -42,7 +42,7 @@ export const slack: Source = {
   verify,
   describe: ({ json }) => {
     const fields = fieldsOf(json)
-    const event = eventType(fieldsOf(fields['event'])['type']) ?? eventType(fields['type'])
+    const event = eventType(fieldsOf(fields.event).type) ?? eventType(fields.type)
     return {
       ...(event === undefined ? {} : { event_type: event }),
       title: selfManagedTitle('slack'),

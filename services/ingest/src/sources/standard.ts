@@ -9,7 +9,7 @@ import {
   usableId,
   withinSeconds,
 } from './signature.ts'
-import { refused, type Source, type VerifyInput, type Verdict } from './source.ts'
+import { refused, type Source, type Verdict, type VerifyInput } from './source.ts'
 
 const SIGNATURES_MAX = 16
 
@@ -53,7 +53,7 @@ export const standard: Source = {
   trust_mode: 'signed',
   verify: (input) => verifyStandard(input),
   describe: ({ json }) => {
-    const event = eventType(fieldsOf(json)['type'])
+    const event = eventType(fieldsOf(json).type)
     return {
       ...(event === undefined ? {} : { event_type: event }),
       title: selfManagedTitle('standard'),

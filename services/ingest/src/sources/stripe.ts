@@ -11,7 +11,7 @@ import {
   usableId,
   withinSeconds,
 } from './signature.ts'
-import { refused, type Source, type VerifyInput, type Verdict } from './source.ts'
+import { refused, type Source, type Verdict, type VerifyInput } from './source.ts'
 
 const ENTRIES_MAX = 16
 
@@ -48,7 +48,7 @@ const verify = ({ headers, body, secrets, now_ms }: VerifyInput): Verdict => {
     return refused('timestamp_out_of_tolerance')
   }
   // A retry is signed anew with another time; the event's own id stays.
-  const external_id = usableId(fieldsOf(parseJson(body))['id']) ?? bodyHash(body)
+  const external_id = usableId(fieldsOf(parseJson(body)).id) ?? bodyHash(body)
   return { ok: true, detail: 'hmac-sha256 ok', external_id }
 }
 
@@ -56,7 +56,7 @@ export const stripe: Source = {
   trust_mode: 'signed',
   verify,
   describe: ({ json }) => {
-    const event = eventType(fieldsOf(json)['type'])
+    const event = eventType(fieldsOf(json).type)
     return {
       ...(event === undefined ? {} : { event_type: event }),
       title: selfManagedTitle('stripe'),

@@ -1,0 +1,140 @@
+// Who may say and hear what on the bus: the one table, for development and production alike.
+// A row lists what a service does; the subjects that this takes are derived below.
+
+type Access = 'read' | 'write'
+
+export interface BusAccess {
+  /** Services whose `rpc.<service>.>` it calls. */
+  calls?: readonly string[]
+  publishes?: readonly string[]
+  subscribes?: readonly string[]
+  /** Durable consumers of a stream that were made for it. */
+  consumes?: Readonly<Record<string, readonly string[]>>
+  /** Streams on which it makes consumers itself. */
+  manages?: readonly string[]
+  /** Streams of which it reads single messages. */
+  reads?: readonly string[]
+  buckets?: Readonly<Record<string, Access>>
+  objects?: Readonly<Record<string, Access>>
+}
+
+export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
+  'mcp-gateway': {
+    calls: ['*'],
+    publishes: ['rung.>'],
+    subscribes: ['doorbell.>'],
+    buckets: { identity: 'read', lanes: 'read', sessions: 'write', rates: 'write' },
+    objects: { bodies: 'read' },
+  },
+  ingest: {
+    publishes: ['deliveries.>', 'evt.ingest.>', 'dead.0.ingest-history.>'],
+    consumes: { DELIVERIES: ['ingest-history'] },
+    reads: ['DELIVERIES'],
+    buckets: { webhooks: 'write' },
+    objects: { bodies: 'write' },
+  },
+  tasks: {
+    calls: ['approvals'],
+    publishes: ['work.>', 'doorbell.>', 'evt.tasks.>', 'dead.>'],
+    subscribes: ['doorbell.>', 'rung.>'],
+    consumes: {
+      DELIVERIES: ['tasks-deliveries'],
+      EVENTS: ['tasks-endpoint-revoked'],
+      KV_work: ['tasks-projection'],
+    },
+    manages: ['WORK'],
+    reads: ['DELIVERIES', 'WORK', 'DEAD'],
+    buckets: { work: 'write', lanes: 'write' },
+    objects: { bodies: 'write' },
+  },
+  approvals: {
+    publishes: ['evt.approvals.>', 'dead.0.approvals.>'],
+    buckets: { identity: 'write' },
+  },
+}
+
+/** Makes the topology and operates it; no service runs as this user. */
+export const ADMIN_USER = 'admin'
+
+export const NATS_USERS: readonly string[] = [ADMIN_USER, ...Object.keys(BUS_ACCESS)]
+
+/** The client option `inboxPrefix`: services cannot read each other's replies. */
+export const inboxPrefix = (service: string): string => `_INBOX_${service}`
+
+export interface Permissions {
+  publish: readonly string[]
+  subscribe: readonly string[]
+}
+
+const usesConsumers = ([stream, durables]: [string, readonly string[]]): string[] =>
+  durables.flatMap((durable) => [
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+    `$JS.ACK.${stream}.${durable}.>`,
+  ])
+
+/** Also for ordered consumers (watches, object reads), which the client makes and removes. */
+const makesConsumers = (stream: string): string[] => [
+  `$JS.API.CONSUMER.CREATE.${stream}`,
+  `$JS.API.CONSUMER.CREATE.${stream}.>`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.*`,
+  `$JS.API.CONSUMER.DELETE.${stream}.*`,
+  `$JS.FC.${stream}.>`,
+]
+
+const managesConsumers = (stream: string): string[] => [
+  ...makesConsumers(stream),
+  `$JS.API.CONSUMER.NAMES.${stream}`,
+  `$JS.API.CONSUMER.LIST.${stream}`,
+  `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
+  `$JS.ACK.${stream}.>`,
+]
+
+const readsMessages = (stream: string): string[] => [
+  `$JS.API.STREAM.MSG.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}.>`,
+]
+
+const usesBucket = ([bucket, access]: [string, Access]): string[] => [
+  ...readsMessages(`KV_${bucket}`),
+  ...makesConsumers(`KV_${bucket}`),
+  ...(access === 'write' ? [`$KV.${bucket}.>`] : []),
+]
+
+const usesObjects = ([store, access]: [string, Access]): string[] => [
+  ...readsMessages(`OBJ_${store}`),
+  ...makesConsumers(`OBJ_${store}`),
+  // Replacing or deleting an object purges the chunks of the old one.
+  ...(access === 'write' ? [`$O.${store}.>`, `$JS.API.STREAM.PURGE.OBJ_${store}`] : []),
+]
+
+const allowed = (service: string, access: BusAccess): Permissions => ({
+  publish: [
+    // At its start each service checks that all of the topology is there. Names and counts only.
+    '$JS.API.INFO',
+    '$JS.API.STREAM.INFO.*',
+    '$JS.API.CONSUMER.INFO.*.*',
+    ...(access.calls ?? []).map((callee) => `rpc.${callee}.>`),
+    ...(access.publishes ?? []),
+    ...Object.entries(access.consumes ?? {}).flatMap(usesConsumers),
+    ...(access.manages ?? []).flatMap(managesConsumers),
+    ...(access.reads ?? []).flatMap(readsMessages),
+    ...Object.entries(access.buckets ?? {}).flatMap(usesBucket),
+    ...Object.entries(access.objects ?? {}).flatMap(usesObjects),
+  ],
+  subscribe: [
+    `${inboxPrefix(service)}.>`,
+    `rpc.${service}.>`,
+    // The NATS services API: `nats micro ls` finds each service under its own subjects.
+    '$SRV.>',
+    ...(access.subscribes ?? []),
+  ],
+})
+
+export const permissionsOf = (user: string): Permissions => {
+  if (user === ADMIN_USER) return { publish: ['>'], subscribe: ['>'] }
+  const access = BUS_ACCESS[user]
+  if (access === undefined) throw new Error(`no row for ${user} in nats-permissions.ts`)
+  const { publish, subscribe } = allowed(user, access)
+  return { publish: [...new Set(publish)], subscribe: [...new Set(subscribe)] }
+}

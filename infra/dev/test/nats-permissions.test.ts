@@ -1,0 +1,138 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort, natsBinary, spawnManaged, temporaryDirectory, waitFor } from '@guildhall/testing'
+import { AckPolicy, connect, type NatsConnection } from 'nats'
+import t from 'tap'
+import { type BrokerSettings, brokerConfig } from '../src/broker.ts'
+import { inboxPrefix, NATS_USERS } from '../src/nats-permissions.ts'
+
+const passwords = Object.fromEntries([...NATS_USERS, 'sys'].map((user) => [user, `${user}-secret`]))
+
+const settings = async (version: string): Promise<BrokerSettings> => ({
+  version,
+  port: await freePort(),
+  monitorPort: await freePort(),
+  storeDir: join(temporaryDirectory('nats-store'), 'store'),
+  passwords,
+})
+
+const writeConfig = (text: string): string => {
+  const file = join(temporaryDirectory('nats-conf'), 'nats.conf')
+  writeFileSync(file, text)
+  return file
+}
+
+for (const binary of ['newest', '2.9'] as const) {
+  t.test(`the generated configuration passes the check of nats-server ${binary}`, async (t) => {
+    const { path, version } = await natsBinary(binary)
+    const text = brokerConfig(await settings(version))
+    t.notMatch(text, /@[A-Z_]+@/)
+    t.equal(text.includes('\n  sync_interval: always'), binary === 'newest')
+    // Throws when the server finds a fault.
+    execFileSync(path, ['-t', '-c', writeConfig(text)], { stdio: 'pipe' })
+  })
+}
+
+t.test('on a running server', async (t) => {
+  const { path, version } = await natsBinary('newest')
+  const chosen = await settings(version)
+  const args = ['-c', writeConfig(brokerConfig(chosen))]
+  const server = spawnManaged({ name: 'nats-server', command: path, args })
+  const url = `nats://127.0.0.1:${chosen.port}`
+  const open: NatsConnection[] = []
+  const as = async (user: string): Promise<NatsConnection> => {
+    const options = { user, pass: passwords[user]!, inboxPrefix: inboxPrefix(user) }
+    const nc = await waitFor(() => connect({ servers: url, reconnect: false, ...options }), {
+      what: `a connection of ${user}`,
+    })
+    open.push(nc)
+    return nc
+  }
+  t.teardown(async () => {
+    for (const nc of open) await nc.close()
+    await server.stop()
+  })
+
+  /** The server refuses asynchronously: the error comes as a status of the connection. */
+  const refusals = (nc: NatsConnection): string[] => {
+    const seen: string[] = []
+    void (async () => {
+      for await (const status of nc.status()) seen.push(JSON.stringify(status))
+    })()
+    return seen
+  }
+  const isRefused = async (nc: NatsConnection, act: () => void): Promise<boolean> => {
+    const seen = refusals(nc)
+    act()
+    await nc.flush()
+    return waitFor(() => seen.some((text) => /permissions.?violation/i.test(text)), {
+      timeout_ms: 500,
+      what: 'a refusal',
+    }).catch(() => false)
+  }
+
+  const admin = await as('admin')
+  const manager = await admin.jetstreamManager()
+  await manager.streams.add({ name: 'EVENTS', subjects: ['evt.>'] })
+  await manager.streams.add({ name: 'WORK', subjects: ['work.>'] })
+  await admin.jetstream().views.kv('identity')
+
+  await t.test('nobody gets in without a login', async (t) => {
+    await t.rejects(connect({ servers: url, reconnect: false }), /Authorization/)
+  })
+
+  await t.test('a call is answered, to an inbox that only the caller reads', async (t) => {
+    const [gateway, tasks] = [await as('mcp-gateway'), await as('tasks')]
+    tasks.subscribe('rpc.tasks.ping', { callback: (_, message) => void message.respond('pong') })
+    await tasks.flush()
+    const answer = await gateway.request('rpc.tasks.ping', '', { timeout: 2_000 })
+    t.equal(answer.string(), 'pong')
+    const listen = () => void tasks.subscribe('_INBOX_mcp-gateway.>')
+    t.ok(await isRefused(tasks, listen))
+  })
+
+  await t.test('a service publishes its own events and no others', async (t) => {
+    const [gateway, ingest] = [await as('mcp-gateway'), await as('ingest')]
+    await ingest.jetstream().publish('evt.ingest.webhook.created.v1', '{}')
+    t.ok(await isRefused(ingest, () => ingest.publish('evt.tasks.todo.completed.v1', '{}')))
+    t.ok(await isRefused(gateway, () => gateway.publish('evt.tasks.todo.completed.v1', '{}')))
+  })
+
+  await t.test('ingest cannot read work, and no service can delete a stream', async (t) => {
+    const [ingest, tasks] = [await as('ingest'), await as('tasks')]
+    const read = () => ingest.publish('$JS.API.STREAM.MSG.GET.WORK', '{"seq":1}')
+    t.ok(await isRefused(ingest, read))
+    t.ok(await isRefused(tasks, () => tasks.publish('$JS.API.STREAM.DELETE.WORK', '')))
+  })
+
+  await t.test('approvals writes identities, the gateway watches and cannot write', async (t) => {
+    const [approvals, gateway] = [await as('approvals'), await as('mcp-gateway')]
+    const bind = (nc: NatsConnection) =>
+      nc.jetstream({ timeout: 2_000 }).views.kv('identity', { bindOnly: true })
+    await (await bind(approvals)).put('cred.1', 'one')
+    const watch = await (await bind(gateway)).watch()
+    for await (const entry of watch) {
+      t.equal(entry.string(), 'one')
+      break
+    }
+    const write = () => gateway.publish('$KV.identity.cred.1', 'forged')
+    t.ok(await isRefused(gateway, write))
+  })
+
+  await t.test('tasks makes, pulls and acknowledges on its stream', async (t) => {
+    const tasks = await as('tasks')
+    const jetstream = tasks.jetstream({ timeout: 2_000 })
+    await jetstream.publish('work.1.inbox.high.t1', '{}')
+    const jsm = await tasks.jetstreamManager({ timeout: 2_000 })
+    await jsm.consumers.add('WORK', {
+      durable_name: 'lane-1',
+      filter_subject: 'work.1.>',
+      ack_policy: AckPolicy.Explicit,
+    })
+    const consumer = await jetstream.consumers.get('WORK', 'lane-1')
+    const message = await consumer.next({ expires: 2_000 })
+    t.equal(message?.subject, 'work.1.inbox.high.t1')
+    t.ok(await message?.ackAck())
+  })
+})

@@ -1,0 +1,92 @@
+import type { CallContext } from '@guildhall/bus'
+import {
+  holderName,
+  type Operation,
+  type Principal,
+  ServiceError,
+  sha256Hex,
+} from '@guildhall/contracts'
+import type { Trx } from '@guildhall/db'
+import type { Deps } from './deps.ts'
+import { IDEMPOTENCY_WINDOW_MS } from './limits.ts'
+import { addAudit } from './store/audit-log.ts'
+import { claimCall, findCall, type KeyedCall } from './store/idempotent-calls.ts'
+
+/** One call that changes something: who, when, and whether it is a repeat. */
+export interface Call {
+  readonly user_id: number
+  readonly actor: string
+  readonly request_id: string
+  readonly now: Date
+  /** Absent when the caller gave no idempotency key: then each call is a new one. */
+  readonly keyed: (KeyedCall & { readonly idempotency_key: string }) | undefined
+}
+
+/** Keys are the caller's own: two endpoints of one agent may use the same one. */
+const callerName = (principal: Principal): string =>
+  principal.kind === 'agent' ? `endpoint:${principal.endpoint_id}` : `human:${principal.user_id}`
+
+/** The same text for the same input, in whatever order its fields came. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_key, field: unknown) =>
+    typeof field === 'object' && field !== null && !Array.isArray(field)
+      ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : field,
+  )
+
+export const callOf = (
+  { clock }: Pick<Deps, 'clock'>,
+  { principal, request_id, idempotency_key }: CallContext,
+  op: Operation,
+  input: unknown,
+): Call => ({
+  user_id: principal.user_id,
+  actor: holderName(principal),
+  request_id,
+  now: new Date(clock.now()),
+  keyed:
+    idempotency_key === undefined
+      ? undefined
+      : {
+          caller: callerName(principal),
+          operation: op.name,
+          key_hash: sha256Hex(idempotency_key),
+          input_hash: sha256Hex(canonical(input)),
+          idempotency_key,
+        },
+})
+
+/**
+ * Marks the call as made, for `object_id`. Answers undefined for the first; for a repeat the object
+ * of the first. In the transaction of the change, so that the mark stands exactly if the change does.
+ */
+export const earlierObject = async (
+  trx: Trx,
+  { keyed, now }: Call,
+  object_id: string,
+): Promise<string | undefined> => {
+  if (keyed === undefined) return undefined
+  const { idempotency_key: _, ...call } = keyed
+  const used_since = new Date(now.getTime() - IDEMPOTENCY_WINDOW_MS)
+  if (await claimCall(trx, { ...call, object_id, now, used_since })) return undefined
+  const earlier = await findCall(trx, call)
+  // Swept between the two statements: its time is over, so a repeat of this call is a first one.
+  if (earlier === undefined) throw new ServiceError('unavailable', 'the key just expired')
+  if (earlier.input_hash === call.input_hash) return earlier.object_id
+  throw new ServiceError(
+    'idempotency_conflict',
+    'this idempotency key was used for another call with other arguments',
+  )
+}
+
+/** What a token is computed from, so that a repeat of the call can compute it again. */
+export const tokenSeed = ({ keyed }: Call, object_id: string): readonly string[] | undefined =>
+  keyed && [keyed.caller, keyed.operation, keyed.idempotency_key, object_id]
+
+export const audit = (
+  trx: Trx,
+  { now, user_id, actor, request_id }: Call,
+  action: string,
+  object: string,
+  details: Readonly<Record<string, unknown>> = {},
+): Promise<void> => addAudit(trx, { at: now, user_id, actor, action, object, details, request_id })

@@ -1,0 +1,95 @@
+import { type Endpoint, EndpointId, ServiceError } from '@guildhall/contracts'
+import type { Trx } from '@guildhall/db'
+import { announceEntries, announceRevocation } from './announce.ts'
+import { audit, type Call, earlierObject } from './call.ts'
+import type { SettingChanges } from './endpoint-settings.ts'
+import { credentialEntry, endpointEntry } from './projection.ts'
+import { type CredentialRow, credentialRecord, revokeCredentials } from './store/credentials.ts'
+import {
+  type EndpointKey,
+  findEndpoint,
+  revokeActiveEndpoint,
+  updateEndpoint,
+} from './store/endpoints.ts'
+
+/** Changes of an endpoint, each a step of its caller's transaction. */
+
+export const noSuchEndpoint = (): ServiceError =>
+  new ServiceError('not_found', 'there is no such endpoint')
+
+const isRevoked = (): ServiceError =>
+  new ServiceError('conflict', 'this endpoint is revoked', {
+    what_to_do: 'A revoked endpoint stays revoked. Vend a new one.',
+  })
+
+/** Unknown, foreign and malformed are one: there is no such endpoint. */
+export const endpointKeyOf = (user_id: number, endpoint_id: string): EndpointKey => {
+  if (!EndpointId.safeParse(endpoint_id).success) throw noSuchEndpoint()
+  return { user_id, endpoint_id }
+}
+
+export const existingEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
+  const endpoint = await findEndpoint(trx, key)
+  if (endpoint === undefined) throw noSuchEndpoint()
+  return endpoint
+}
+
+export const activeEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
+  const endpoint = await existingEndpoint(trx, key)
+  if (endpoint.status === 'revoked') throw isRevoked()
+  return endpoint
+}
+
+/** The endpoint as the gateway shall see it, with what became of its credentials. */
+export const announceEndpoint = (
+  trx: Trx,
+  endpoint: Endpoint,
+  credentials: readonly CredentialRow[] = [],
+): Promise<void> =>
+  announceEntries(trx, [
+    ...credentials.map((row) => credentialEntry(row.credential_sha256, credentialRecord(row))),
+    endpointEntry(endpoint),
+  ])
+
+export const editEndpointIn = async (
+  trx: Trx,
+  call: Call,
+  key: EndpointKey,
+  changes: SettingChanges,
+): Promise<Endpoint> => {
+  const repeated = (await earlierObject(trx, call, key.endpoint_id)) !== undefined
+  if (repeated) return await existingEndpoint(trx, key)
+  if (Object.keys(changes).length === 0) return await activeEndpoint(trx, key)
+  const endpoint = await updateEndpoint(trx, key, changes)
+  if (endpoint === undefined) {
+    await activeEndpoint(trx, key) // throws: unknown or revoked
+    throw new ServiceError('unavailable', 'the endpoint changed meanwhile')
+  }
+  await announceEndpoint(trx, endpoint)
+  await audit(trx, call, 'endpoint.edited', endpoint.endpoint_id, {
+    changes,
+    version: endpoint.version,
+  })
+  return endpoint
+}
+
+/** The second revocation finds nothing to do, and answers as the first did. */
+export const revokeEndpointIn = async (
+  trx: Trx,
+  call: Call,
+  key: EndpointKey,
+): Promise<Endpoint> => {
+  const endpoint = await revokeActiveEndpoint(trx, key, call.now)
+  if (endpoint === undefined) return await existingEndpoint(trx, key)
+  const { endpoint_id, agent_id, user_id, version } = endpoint
+  await announceEndpoint(trx, endpoint, await revokeCredentials(trx, endpoint_id, call.now))
+  await announceRevocation(trx, {
+    v: 1,
+    endpoint_id,
+    agent_id,
+    user_id,
+    revoked_at: call.now.getTime(),
+  })
+  await audit(trx, call, 'endpoint.revoked', endpoint_id, { version })
+  return endpoint
+}

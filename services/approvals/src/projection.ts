@@ -1,0 +1,74 @@
+import { type Bus, createKv, type Kv } from '@guildhall/bus'
+import {
+  buckets,
+  type Endpoint,
+  endpointKey,
+  IdentityCredential,
+  IdentityEndpoint,
+  ServiceError,
+} from '@guildhall/contracts'
+import type { z } from 'zod'
+import { PROJECTION_TRIES_MAX } from './limits.ts'
+
+/**
+ * The bucket from which the gateway authenticates every call. PostgreSQL is the authority; entries
+ * are written from outbox rows and by the reconciler, in any order and any number of times. So each
+ * kind of entry has a direction in which alone it moves: an endpoint to a higher version, a
+ * credential from live to revoked. What comes late changes nothing.
+ */
+export interface ProjectedEntry {
+  readonly key: string
+  readonly record: IdentityEndpoint | IdentityCredential
+}
+
+export interface Projection {
+  /** True when the bucket changed. */
+  apply(entry: ProjectedEntry): Promise<boolean>
+}
+
+export const endpointEntry = (endpoint: Endpoint): ProjectedEntry => ({
+  key: endpointKey(endpoint.endpoint_id),
+  record: { v: 1, endpoint },
+})
+
+/** Credentials are stored by their hash alone, so the key is built from it and not from a token. */
+export const credentialEntry = (sha256: string, record: IdentityCredential): ProjectedEntry => ({
+  key: `cred.${sha256}`,
+  record,
+})
+
+const newerEndpoint = (next: IdentityEndpoint, present: IdentityEndpoint): boolean =>
+  next.endpoint.version > present.endpoint.version
+
+const newlyRevoked = (next: IdentityCredential, present: IdentityCredential): boolean =>
+  next.revoked && !present.revoked
+
+const advance = async <T>(
+  kv: Kv<T>,
+  key: string,
+  next: T,
+  supersedes: (next: T, present: T) => boolean,
+): Promise<boolean> => {
+  for (let tried = 0; tried < PROJECTION_TRIES_MAX; tried += 1) {
+    const present = await kv.get(key)
+    if (present !== undefined && !supersedes(next, present.value)) return false
+    const revision =
+      present === undefined
+        ? await kv.create(key, next)
+        : await kv.update(key, next, present.revision)
+    if (revision !== undefined) return true
+  }
+  throw new ServiceError('unavailable', 'the identity bucket is being written too often')
+}
+
+export const createProjection = (bus: Bus): Projection => {
+  const bucket = <T>(schema: z.ZodType<T>) => createKv(bus, buckets.identity, schema)
+  const endpoints = bucket(IdentityEndpoint)
+  const credentials = bucket(IdentityCredential)
+  return {
+    apply: ({ key, record }) =>
+      'endpoint' in record
+        ? advance(endpoints, key, record, newerEndpoint)
+        : advance(credentials, key, record, newlyRevoked),
+  }
+}

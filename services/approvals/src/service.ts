@@ -1,0 +1,54 @@
+import { type Bus, serveOperations } from '@guildhall/bus'
+import { type Db, outboxRelay } from '@guildhall/db'
+import type { Clock, Logger, Part } from '@guildhall/runtime'
+import { relayRow } from './announce.ts'
+import type { Deps } from './deps.ts'
+import { bindOperations } from './operations/index.ts'
+import { createPasswords } from './passwords.ts'
+import { createProjection } from './projection.ts'
+import { identityReconciler } from './reconciler.ts'
+import { createSettle } from './settle.ts'
+import { sweeper } from './sweeper.ts'
+import { createTokenMint } from './tokens.ts'
+
+interface ServiceOptions {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Logger
+  readonly public_mcp_url: string
+  readonly token_derivation_key: Buffer
+}
+
+interface ApprovalsService {
+  readonly deps: Deps
+  /** In the order in which they start. */
+  readonly parts: readonly Part[]
+}
+
+export const approvalsService = ({
+  db,
+  bus,
+  clock,
+  log,
+  public_mcp_url,
+  token_derivation_key,
+}: ServiceOptions): ApprovalsService => {
+  const projection = createProjection(bus)
+  const relay = outboxRelay({ db, publish: relayRow(bus, projection), log })
+  const deps: Deps = {
+    db,
+    clock,
+    passwords: createPasswords(),
+    tokens: createTokenMint(token_derivation_key),
+    settle: createSettle(relay.flush, log),
+    public_mcp_url,
+  }
+  const parts = [
+    relay,
+    identityReconciler(db, projection, log),
+    sweeper(db, clock, log),
+    serveOperations(bus, bindOperations(deps), { log }),
+  ]
+  return { deps, parts }
+}

@@ -1,0 +1,27 @@
+import { type Connection, rowsOf } from './rows.ts'
+
+/** What may be forgotten, and the column that says how old it is. */
+const PERISHABLE = {
+  login_links: 'expires_at',
+  login_attempts: 'window_started_at',
+  idempotent_calls: 'created_at',
+} as const
+
+export type PerishableTable = keyof typeof PERISHABLE
+
+/** Deletes at most `limit` rows that are older than `before`; how many they were. */
+export const sweepTable = async (
+  db: Connection,
+  table: PerishableTable,
+  { before, limit }: { readonly before: Date; readonly limit: number },
+): Promise<number> => {
+  const column = PERISHABLE[table]
+  const deleted = await rowsOf(
+    db,
+    `delete from ${table} where ctid = any(array(
+       select ctid from ${table} where ${column} < :before limit :limit for update skip locked))
+     returning ${column}`,
+    { before, limit },
+  )
+  return deleted.length
+}

@@ -1,0 +1,146 @@
+import { type Endpoint, newEndpointId, newUlid, ServiceError } from '@guildhall/contracts'
+import type { Trx } from '@guildhall/db'
+import { audit, type Call, earlierObject, tokenSeed } from './call.ts'
+import type { Deps } from './deps.ts'
+import {
+  completeSettings,
+  type EndpointSettings,
+  type SettingChanges,
+} from './endpoint-settings.ts'
+import { activeEndpoint, announceEndpoint } from './endpoints.ts'
+import { ENDPOINTS_PER_USER_MAX } from './limits.ts'
+import { type AgentRow, ensureAgent, findAgent } from './store/agents.ts'
+import { insertCredential, isLiveCredential, revokeCredentials } from './store/credentials.ts'
+import {
+  countActiveEndpoints,
+  type EndpointKey,
+  insertEndpoint,
+  updateEndpoint,
+} from './store/endpoints.ts'
+import { lockUser } from './store/users.ts'
+import { checkName } from './text.ts'
+import type { Token } from './tokens.ts'
+
+/** Endpoints with a fresh credential, each a step of its caller's transaction. */
+
+export interface Vended {
+  readonly endpoint: Endpoint
+  readonly token: string
+}
+
+export type AgentChoice = { readonly agent_id: number } | { readonly name: string }
+
+const chooseAgent = async (
+  trx: Trx,
+  { user_id, now }: Call,
+  agent: AgentChoice,
+): Promise<AgentRow> => {
+  if ('name' in agent) {
+    return await ensureAgent(trx, {
+      user_id,
+      name: checkName('agent.name', agent.name),
+      created_at: now,
+    })
+  }
+  const found = await findAgent(trx, { user_id, agent_id: agent.agent_id })
+  if (found === undefined) throw new ServiceError('not_found', 'there is no such agent')
+  return found
+}
+
+const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
+  if (!(await lockUser(trx, user_id))) throw new ServiceError('not_found', 'there is no such user')
+  if ((await countActiveEndpoints(trx, user_id)) < ENDPOINTS_PER_USER_MAX) return
+  throw new ServiceError(
+    'ceiling_exceeded',
+    `you have ${ENDPOINTS_PER_USER_MAX} active endpoints, which is the most there may be`,
+    { what_to_do: 'Revoke an endpoint that is not needed any more.' },
+  )
+}
+
+type Mint = Pick<Deps, 'tokens'>
+
+const endpointToken = ({ tokens }: Mint, call: Call, object_id: string): Token =>
+  tokens.mint('agt_', tokenSeed(call, object_id))
+
+/** For a repeat: the same token, as long as it is what the endpoint is used by. */
+const vendedEarlier = async (
+  trx: Trx,
+  key: EndpointKey,
+  { token, sha256 }: Token,
+): Promise<Vended> => {
+  const endpoint = await activeEndpoint(trx, key)
+  const live = { credential_sha256: sha256, endpoint_id: key.endpoint_id }
+  if (await isLiveCredential(trx, live)) return { endpoint, token }
+  throw new ServiceError('conflict', 'the credential of that call cannot be shown again', {
+    what_to_do: 'Rotate the endpoint, under a new idempotency key, to get a credential that works.',
+  })
+}
+
+export const vendEndpointIn = async (
+  trx: Trx,
+  mint: Mint,
+  call: Call,
+  agent: AgentChoice,
+  chosen: SettingChanges & Pick<EndpointSettings, 'queues'>,
+): Promise<Vended> => {
+  const { user_id, now } = call
+  const endpoint_id = newEndpointId(now.getTime())
+  const earlier = await earlierObject(trx, call, endpoint_id)
+  if (earlier !== undefined) {
+    const token = endpointToken(mint, call, earlier)
+    return await vendedEarlier(trx, { user_id, endpoint_id: earlier }, token)
+  }
+  await checkCeiling(trx, user_id)
+  const { agent_id, name } = await chooseAgent(trx, call, agent)
+  const { token, sha256, prefix } = endpointToken(mint, call, endpoint_id)
+  const endpoint = await insertEndpoint(trx, {
+    ...completeSettings(chosen, name),
+    endpoint_id,
+    user_id,
+    agent_id,
+    credential_prefix: prefix,
+    created_at: now,
+  })
+  const credential = await insertCredential(trx, {
+    credential_sha256: sha256,
+    endpoint_id,
+    prefix,
+    created_at: now,
+  })
+  await announceEndpoint(trx, endpoint, [credential])
+  await audit(trx, call, 'endpoint.vended', endpoint_id, { agent_id, credential_prefix: prefix })
+  return { endpoint, token }
+}
+
+/** A new credential in place of the old one, which stops in the same transaction. */
+export const rotateEndpointIn = async (
+  trx: Trx,
+  mint: Mint,
+  call: Call,
+  key: EndpointKey,
+): Promise<Vended> => {
+  // Each rotation has an id of its own, or a key used again much later would give the same token.
+  const rotation_id = newUlid(call.now.getTime())
+  const earlier = await earlierObject(trx, call, rotation_id)
+  if (earlier !== undefined) {
+    return await vendedEarlier(trx, key, endpointToken(mint, call, earlier))
+  }
+  const { endpoint_id } = key
+  const { token, sha256, prefix } = endpointToken(mint, call, rotation_id)
+  // First the endpoint: its row is the lock under which rotations follow each other.
+  const endpoint = await updateEndpoint(trx, key, { credential_prefix: prefix })
+  if (endpoint === undefined) {
+    await activeEndpoint(trx, key) // throws: unknown or revoked
+    throw new ServiceError('unavailable', 'the endpoint changed meanwhile')
+  }
+  const revoked = await revokeCredentials(trx, endpoint_id, call.now)
+  const credential = await insertCredential(trx, {
+    credential_sha256: sha256,
+    endpoint_id,
+    prefix,
+    created_at: call.now,
+  })
+  await announceEndpoint(trx, endpoint, [...revoked, credential])
+  await audit(trx, call, 'endpoint.rotated', endpoint_id, { credential_prefix: prefix })
+  return { endpoint, token }
+}

@@ -1,0 +1,128 @@
+import {
+  type DeliveryAccepted,
+  type DeliveryMeta,
+  deriveTodoId,
+  ServiceError,
+  type WebhookConfig,
+} from '@guildhall/contracts'
+import { rateKey } from './client-address.ts'
+import type { Deps } from './deps.ts'
+import { checkOwner, findWebhook, openSecrets } from './find-webhook.ts'
+import { deliveryCounter } from './metrics.ts'
+import { sanitizeHeaders } from './sanitize-headers.ts'
+import { endpointOf, NO_ENDPOINT, sendDelivery } from './send-delivery.ts'
+import { sources } from './sources/index.ts'
+import { readJson } from './sources/json.ts'
+import type { RequestHeaders, Verdict } from './sources/source.ts'
+import type { TokenBuckets } from './token-buckets.ts'
+
+/**
+ * What happens to a request for a webhook's URL, in this order: is the URL known, its owner live,
+ * its secret there, the signature good; is it a handshake; is the sender within its rate; store it.
+ * No database: it may be down.
+ */
+
+export interface DeliveryRequest {
+  readonly token: string
+  readonly headers: RequestHeaders
+  readonly body: Buffer
+  readonly content_type: string
+  readonly source_ip: string
+}
+
+export type Outcome =
+  | { readonly kind: 'accepted'; readonly answer: DeliveryAccepted }
+  | { readonly kind: 'handshake'; readonly answer: Readonly<Record<string, string>> }
+
+export interface AcceptDeps
+  extends Pick<
+    Deps,
+    'bus' | 'bodies' | 'clock' | 'log' | 'sealer' | 'webhookMirror' | 'identityMirror'
+  > {
+  readonly webhookRate: TokenBuckets
+  readonly clientRate: TokenBuckets
+}
+
+const checkRates = (
+  { webhookRate, clientRate }: AcceptDeps,
+  webhook_id: string,
+  address: string,
+): void => {
+  // Both, so that a sender over one limit does not also use up the other.
+  const wait_seconds = clientRate.take(rateKey(address)) ?? webhookRate.take(webhook_id)
+  if (wait_seconds === undefined) return
+  throw new ServiceError('rate_limited', 'too many deliveries', {
+    retry_after_seconds: wait_seconds,
+  })
+}
+
+const metaOf = (
+  { headers, body, content_type, source_ip }: DeliveryRequest,
+  config: WebhookConfig,
+  verdict: Extract<Verdict, { ok: true }>,
+  json: unknown,
+  received_at: number,
+): DeliveryMeta => {
+  const { webhook_id, owner_id, endpoint_id, source_type, target_queue } = config
+  const { trust_mode, describe } = sources[source_type]
+  return {
+    v: 1,
+    todo_id: deriveTodoId([webhook_id, verdict.external_id]),
+    webhook_id,
+    owner_id,
+    endpoint_id: endpoint_id ?? NO_ENDPOINT,
+    source_type,
+    queue: target_queue,
+    trust_mode,
+    verified: trust_mode === 'signed',
+    verify_detail: verdict.detail,
+    external_id: verdict.external_id,
+    ...describe({ headers, json }),
+    content_type,
+    headers: sanitizeHeaders(headers),
+    source_ip,
+    payload_size: body.length,
+    received_at,
+  }
+}
+
+const answerFor = (meta: DeliveryMeta, created: boolean): DeliveryAccepted => ({
+  todos: [{ id: meta.todo_id, endpoint_id: endpointOf(meta) ?? '', queue: meta.queue, created }],
+  created: created ? 1 : 0,
+  id: meta.todo_id,
+  queue: meta.queue,
+  verified: meta.verified,
+  trust_mode: meta.trust_mode,
+  ...(created ? {} : { repeat: true }),
+})
+
+export const acceptDelivery = async (
+  deps: AcceptDeps,
+  request: DeliveryRequest,
+): Promise<Outcome> => {
+  const { body, headers, source_ip } = request
+  const config = findWebhook(deps, request.token)
+  if (config === undefined) throw new ServiceError('not_found', 'unknown webhook')
+  const { source_type: source, webhook_id } = config
+  checkOwner(deps, config)
+  const secrets = openSecrets(deps, config)
+  const received_at = deps.clock.now()
+  const verdict = sources[source].verify({ headers, body, secrets, now_ms: received_at })
+  if (!verdict.ok) {
+    deliveryCounter.inc({ source, outcome: verdict.reason })
+    deps.log.info({ webhook_id, source_ip, reason: verdict.reason }, 'delivery refused')
+    throw new ServiceError('signature_invalid', 'signature verification failed')
+  }
+  const json = readJson(request.content_type, body)
+  const greeting = sources[source].handshake?.(json)
+  if (greeting !== undefined) {
+    deliveryCounter.inc({ source, outcome: 'handshake' })
+    return { kind: 'handshake', answer: greeting }
+  }
+  checkRates(deps, webhook_id, source_ip)
+  const meta = metaOf(request, config, verdict, json, received_at)
+  const created = await sendDelivery(deps, meta, body)
+  deliveryCounter.inc({ source, outcome: created ? 'accepted' : 'duplicate' })
+  deps.log.info({ webhook_id, todo_id: meta.todo_id, source_ip, created }, 'delivery accepted')
+  return { kind: 'accepted', answer: answerFor(meta, created) }
+}

@@ -1,0 +1,58 @@
+import { type AgentPrincipal, type Endpoint, LEASE_DEFAULT_SECONDS } from '@guildhall/contracts'
+import { type Network, parseNetworks } from '../http/client-address.ts'
+
+/**
+ * One version of an endpoint, prepared for the calls that follow. It is replaced as a whole when
+ * the endpoint changes, so whatever is derived from it can be kept in a WeakMap and never goes
+ * stale.
+ */
+export interface EndpointView {
+  readonly endpoint: Endpoint
+  readonly principal: AgentPrincipal
+  readonly grants: ReadonlySet<string>
+  readonly queues: ReadonlySet<string>
+  /** What a claim gets that names no lease. */
+  readonly lease_seconds: number
+  readonly lease_is_own: boolean
+  readonly networks: readonly Network[]
+  readonly expires_ms: number
+}
+
+export const viewOf = (endpoint: Endpoint): EndpointView => ({
+  endpoint,
+  principal: {
+    kind: 'agent',
+    user_id: endpoint.user_id,
+    agent_id: endpoint.agent_id,
+    agent_name: endpoint.agent_name,
+    endpoint_id: endpoint.endpoint_id,
+    scope: {
+      tools: endpoint.tools,
+      queues: endpoint.queues,
+      webhook_max: endpoint.webhook_max,
+      webhook_source_types: endpoint.webhook_source_types,
+      webhook_queues: endpoint.webhook_queues,
+      default_lease_ttl_seconds: endpoint.default_lease_ttl_seconds,
+      require_fence: endpoint.require_fence,
+    },
+  },
+  grants: new Set(endpoint.tools),
+  queues: new Set(endpoint.queues),
+  lease_seconds: endpoint.default_lease_ttl_seconds ?? LEASE_DEFAULT_SECONDS,
+  lease_is_own: endpoint.default_lease_ttl_seconds !== null,
+  networks: parseNetworks(endpoint.allowed_cidrs),
+  expires_ms:
+    endpoint.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(endpoint.expires_at),
+})
+
+export const isLive = (view: EndpointView, now_ms: number): boolean =>
+  view.endpoint.status === 'active' && now_ms < view.expires_ms
+
+/**
+ * For what the gateway does on an agent's behalf without the agent asking: give back a claim whose
+ * answer was lost, look up what to ring for. The endpoint need not be granted these tools.
+ */
+export const withGrant = (principal: AgentPrincipal, grant: string): AgentPrincipal =>
+  principal.scope.tools.includes(grant)
+    ? principal
+    : { ...principal, scope: { ...principal.scope, tools: [...principal.scope.tools, grant] } }

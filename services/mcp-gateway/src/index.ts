@@ -1,0 +1,2 @@
+export { GatewayConfig } from './config.ts'
+export { createGateway, type Gateway } from './gateway.ts'

@@ -1,0 +1,60 @@
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { z } from 'zod'
+
+/**
+ * JSON Schemas of operations: one text for tools/list, for validation and for OpenAPI.
+ *
+ * Clients of many makes read these, some of them strict, so they stay simple: an object at the
+ * root, no reference, a type at each property. What says nothing is dropped, since a model pays for
+ * each character: the bounds of safe integers, and the long pattern beside `format: date-time`.
+ */
+
+export type JsonSchema = { [key: string]: unknown }
+
+const isNullType = (schema: JsonSchema): boolean =>
+  schema.type === 'null' && Object.keys(schema).length === 1
+
+/** `anyOf: [T, null]` becomes T with the type `[T, "null"]`: the property keeps a type of its own. */
+const mergeNullable = (schema: JsonSchema): void => {
+  const options = schema.anyOf
+  if (!Array.isArray(options) || options.length !== 2) return
+  const [first, second]: JsonSchema[] = options
+  if (first === undefined || second === undefined || !isNullType(second)) return
+  if (typeof first.type !== 'string' || first.enum !== undefined || first.const !== undefined)
+    return
+  delete schema.anyOf
+  Object.assign(schema, first, { type: [first.type, 'null'] })
+}
+
+const simplify = (schema: JsonSchema): void => {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  if (schema.format === 'date-time') delete schema.pattern
+  mergeNullable(schema)
+}
+
+export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema => {
+  const result: JsonSchema = z.toJSONSchema(schema, {
+    io,
+    reused: 'inline',
+    override: ({ jsonSchema: part }) => simplify(part),
+  })
+  delete result.$schema
+  return result
+}
+
+const ajv = new Ajv2020({
+  allErrors: true,
+  allowUnionTypes: true,
+  strict: true,
+  formats: {
+    'date-time': z.regexes.datetime({}),
+    cidrv4: z.regexes.cidrv4,
+    cidrv6: z.regexes.cidrv6,
+  },
+})
+
+export type Validate = ValidateFunction
+
+export const compileSchema = (schema: JsonSchema): Validate => ajv.compile(schema)

@@ -1,0 +1,41 @@
+import { LEASE_MAX_SECONDS } from '@guildhall/contracts'
+import type { EndpointView } from '../identity/endpoint-view.ts'
+import { type Members, membersOf } from '../protocol/result.ts'
+import type { JsonSchema } from './json-schema.ts'
+import { type Tool, toolCatalogue } from './tool-catalogue.ts'
+
+/** Tools whose text states the lease that this endpoint gets. */
+const LEASE_FIELD = 'lease_ttl_seconds'
+
+export const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): string =>
+  `Without ${LEASE_FIELD} the lease is ${lease_seconds} seconds (${lease_is_own ? 'set for this endpoint' : "the server's default"}); at most ${LEASE_MAX_SECONDS}.`
+
+const withLease = (schema: JsonSchema, sentence: string): JsonSchema => {
+  const properties = schema.properties as Record<string, JsonSchema> // jsonSchema() of an object
+  const field = { ...properties[LEASE_FIELD], description: sentence }
+  return { ...schema, properties: { ...properties, [LEASE_FIELD]: field } }
+}
+
+const describeTool = ({ op, input_schema, output_schema }: Tool, view: EndpointView): object => {
+  const leased = LEASE_FIELD in (input_schema.properties as object) // jsonSchema() of an object
+  const sentence = leaseSentence(view)
+  return {
+    name: op.name,
+    description: leased ? `${op.summary} ${sentence}` : op.summary,
+    inputSchema: leased ? withLease(input_schema, sentence) : input_schema,
+    outputSchema: output_schema,
+    annotations: { readOnlyHint: op.access === 'read', openWorldHint: false },
+  }
+}
+
+const listed = new WeakMap<EndpointView, Members>()
+
+/** Granted tools only, in the order of the catalogue, so that a model's prompt cache holds. */
+export const listTools = (view: EndpointView): Members => {
+  const known = listed.get(view)
+  if (known !== undefined) return known
+  const granted = [...toolCatalogue.values()].filter((tool) => view.grants.has(tool.grant))
+  const members = membersOf({ tools: granted.map((tool) => describeTool(tool, view)) })
+  listed.set(view, members)
+  return members
+}

@@ -1,0 +1,49 @@
+import { type Bus, openBodyStore } from '@guildhall/bus'
+import type { Db } from '@guildhall/db'
+import type { Clock, Logger, Part } from '@guildhall/runtime'
+import { onDelivery } from './consumers/on-delivery.ts'
+import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
+import { onRung } from './consumers/on-rung.ts'
+import { projection } from './consumers/projection.ts'
+import type { Tasks } from './context.ts'
+import { openLanes } from './lanes.ts'
+import { serveTasks } from './operations/index.ts'
+import { retention } from './reconcilers/retention.ts'
+import { sweep } from './reconcilers/sweep.ts'
+import { openWorkRecords } from './store/work-records.ts'
+import { openWaitRoom } from './wait-room.ts'
+
+interface Foundations {
+  readonly bus: Bus
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly lease_token_key: Buffer
+}
+
+/** The whole service on given foundations; the parts in the order in which they start. */
+export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: Part[] } => {
+  const { bus, log } = foundations
+  const lanes = openLanes(bus, log)
+  const waitRoom = openWaitRoom(bus)
+  const tasks: Tasks = {
+    ...foundations,
+    records: openWorkRecords(bus),
+    lanes,
+    bodies: openBodyStore(bus),
+    waitRoom,
+  }
+  const parts = [
+    lanes,
+    serveTasks(tasks),
+    // Stops before the operations do, so that waiting calls are answered while they drain.
+    waitRoom,
+    projection(tasks),
+    onDelivery(tasks),
+    onEndpointRevoked(tasks),
+    onRung(tasks),
+    sweep(tasks),
+    retention(tasks),
+  ]
+  return { tasks, parts }
+}

@@ -1,0 +1,51 @@
+import { consume, durables } from '@guildhall/bus'
+import { EndpointRevoked, ServiceError, streams } from '@guildhall/contracts'
+import type { Part } from '@guildhall/runtime'
+import type { Tasks } from '../context.ts'
+import { closeRevoked } from '../lapse.ts'
+import { listClaimsOfEndpoint } from '../store/todos.ts'
+import { awaitProjection } from './projection.ts'
+
+/** Ends the claims of a revoked endpoint: its work goes back to the queue at once. */
+
+const PAGE = 500
+const PROJECTION_WAIT_MS = 10_000
+
+const endClaims = async (tasks: Tasks, event: EndpointRevoked): Promise<void> => {
+  for (;;) {
+    const items = await listClaimsOfEndpoint(tasks.db, event.user_id, event.endpoint_id, PAGE)
+    let closed = 0
+    for (const { owner_id, id } of items) {
+      const entry = await tasks.records.loadFresh(owner_id, id)
+      if (entry?.value.holder_endpoint_id !== event.endpoint_id) continue
+      if (await closeRevoked(tasks, entry.value, entry.revision)) closed += 1
+    }
+    if (closed === 0) return
+    await awaitProjection(tasks.bus, PROJECTION_WAIT_MS)
+  }
+}
+
+export const onEndpointRevoked = (tasks: Tasks): Part =>
+  consume(tasks.bus, {
+    stream: streams.events,
+    durable: durables.tasksEndpointRevoked,
+    log: tasks.log,
+    max_in_flight: 8,
+    handle: async (messages) => {
+      for (const message of messages) {
+        const parsed = EndpointRevoked.safeParse(
+          JSON.parse(Buffer.from(message.data).toString('utf8')),
+        )
+        if (!parsed.success) {
+          throw new ServiceError('invalid_argument', 'not an event of a known version', {
+            cause: parsed.error,
+          })
+        }
+        // A claim made just before the revocation must be in the list.
+        if (!(await awaitProjection(tasks.bus, PROJECTION_WAIT_MS))) {
+          throw new ServiceError('unavailable', 'the projection is behind')
+        }
+        await endClaims(tasks, parsed.data)
+      }
+    },
+  })

@@ -1,0 +1,19 @@
+import type { BodyStore, Bus } from '@guildhall/bus'
+import type { Db } from '@guildhall/db'
+import type { Clock, Logger } from '@guildhall/runtime'
+import type { Lanes } from './lanes.ts'
+import type { WorkRecords } from './store/work-records.ts'
+import type { WaitRoom } from './wait-room.ts'
+
+/** What the operations, consumers and reconcilers of this service stand on. */
+export interface Tasks {
+  readonly bus: Bus
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly records: WorkRecords
+  readonly lanes: Lanes
+  readonly bodies: BodyStore
+  readonly waitRoom: WaitRoom
+  readonly lease_token_key: Buffer
+}

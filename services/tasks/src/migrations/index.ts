@@ -1,0 +1,7 @@
+import { inboxMigration, type Migrations } from '@guildhall/db'
+import * as createTodos from './0001-create-todos.ts'
+
+export const migrations: Migrations = {
+  '0001-create-todos': { up: createTodos.up },
+  '0002-create-inbox': { up: inboxMigration },
+}

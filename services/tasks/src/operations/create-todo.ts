@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import type { Handler } from '@guildhall/bus'
+import {
+  CREATE_PAYLOAD_MAX_BYTES,
+  type createTodo,
+  deriveTodoId,
+  holderName,
+  type InputOf,
+  mayUseQueue,
+  ServiceError,
+  type WorkRecord,
+} from '@guildhall/contracts'
+import type { Tasks } from '../context.ts'
+import { ring } from '../doorbell.ts'
+import { hashOf } from '../lease-token.ts'
+import { newItem } from '../new-item.ts'
+import { toRow } from '../rows.ts'
+import { isFinished } from '../work-item.ts'
+import { enqueue } from '../work-messages.ts'
+
+/** The id follows from the caller's key, so that a repeat finds what the first try made. */
+export const handleCreateTodo =
+  (tasks: Tasks): Handler<typeof createTodo> =>
+  async (ctx, input) => {
+    const { principal } = ctx
+    if (!mayUseQueue(principal, input.queue)) {
+      throw new ServiceError('forbidden', `the queue ${input.queue} is not granted to this endpoint`)
+    }
+    const data = encodePayload(input.payload)
+    const key = input.idempotency_key ?? ctx.idempotency_key ?? randomUUID()
+    const now = tasks.clock.now()
+    const record = newItem(
+      {
+        id: deriveTodoId(['create_todo', String(principal.user_id), holderName(principal), key]),
+        owner_id: principal.user_id,
+        queue: input.queue,
+        priority: input.priority,
+        title: input.title,
+        source: holderName(principal),
+        kind: 'handoff',
+        payload_size: data.length,
+        content_type: 'application/json',
+        max_attempts: input.max_attempts,
+        create_hash: hashOf(JSON.stringify(withoutKey(input))),
+        ...(input.not_before === undefined ? {} : { not_before: Date.parse(input.not_before) }),
+      },
+      now,
+    )
+    const revision = await tasks.records.create(record)
+    if (revision === undefined) return await repeated(tasks, record, data)
+    await enqueue(tasks, record, data)
+    if (record.claimable_at <= now) ring(tasks, record)
+    return { ...toRow(record), created: true }
+  }
+
+const encodePayload = (payload: unknown): Buffer => {
+  const data = payload === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(payload))
+  if (data.length <= CREATE_PAYLOAD_MAX_BYTES) return data
+  throw new ServiceError(
+    'payload_too_large',
+    `payload: at most ${CREATE_PAYLOAD_MAX_BYTES} bytes of JSON`,
+  )
+}
+
+const withoutKey = (input: InputOf<typeof createTodo>) => ({ ...input, idempotency_key: undefined })
+
+const repeated = async (tasks: Tasks, wanted: WorkRecord, data: Buffer) => {
+  const entry = await tasks.records.loadFresh(wanted.owner_id, wanted.id)
+  if (entry === undefined) throw new ServiceError('unavailable', 'the todo could not be read back')
+  const record = entry.value
+  if (record.create_hash !== wanted.create_hash) {
+    throw new ServiceError('idempotency_conflict', 'this key created another todo')
+  }
+  // The first try may have died between record and message.
+  if (!isFinished(record) && record.attempts_total === 0) await enqueue(tasks, record, data)
+  return { ...toRow(record), created: false }
+}

@@ -1,0 +1,35 @@
+import { bind, serveOperations } from '@guildhall/bus'
+import * as contracts from '@guildhall/contracts'
+import type { Part } from '@guildhall/runtime'
+import type { Tasks } from '../context.ts'
+import { handleClaim } from './claim.ts'
+import { handleClaimNext } from './claim-next.ts'
+import { handleComplete } from './complete.ts'
+import { handleCreateTodo } from './create-todo.ts'
+import { handleFail } from './fail.ts'
+import { handleGetTodo } from './get-todo.ts'
+import { handleGetTodoPayload } from './get-todo-payload.ts'
+import { handleHeartbeat } from './heartbeat.ts'
+import { handleListTodos, handleOldestPending } from './list-todos.ts'
+import { handleRelease } from './release.ts'
+import { handleRetryTodo } from './retry-todo.ts'
+
+export const serveTasks = (tasks: Tasks): Part =>
+  serveOperations(
+    tasks.bus,
+    [
+      bind(contracts.claimNext, handleClaimNext(tasks)),
+      bind(contracts.claim, handleClaim(tasks)),
+      bind(contracts.heartbeat, handleHeartbeat(tasks)),
+      bind(contracts.complete, handleComplete(tasks)),
+      bind(contracts.fail, handleFail(tasks)),
+      bind(contracts.release, handleRelease(tasks)),
+      bind(contracts.listTodos, handleListTodos(tasks)),
+      bind(contracts.getTodo, handleGetTodo(tasks)),
+      bind(contracts.getTodoPayload, handleGetTodoPayload(tasks)),
+      bind(contracts.oldestPending, handleOldestPending(tasks)),
+      bind(contracts.createTodo, handleCreateTodo(tasks)),
+      bind(contracts.retryTodo, handleRetryTodo(tasks)),
+    ],
+    { log: tasks.log },
+  )
