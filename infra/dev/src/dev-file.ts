@@ -1,13 +1,12 @@
 import type { Layout } from './layout.ts'
+import type { FirstOwner } from './owner.ts'
 import { readJson, writePrivateJson } from './private-file.ts'
 
 /** var/dev.json: what runs now and how to get in. For scripts, tests and the summary. */
-export interface DevFile {
+export interface DevFile extends FirstOwner {
   mcp_url: string
   api_url: string
   ingest_url: string
-  owner: { user_id: number; login_url: string; api_token: string }
-  agent: { agent_id: number; endpoint_id: string; token: string }
   nats_url: string
   /** The operator's login on our own nats-server. */
   nats_admin?: { user: string; password: string }

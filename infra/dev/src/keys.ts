@@ -38,6 +38,7 @@ export const loadKeys = (
     environment: {
       SECRETS_MASTER_KEYS: `k1:${key()}`,
       LEASE_TOKEN_KEY: key(),
+      TOKEN_DERIVATION_KEY: key(),
       ...known.environment,
     },
     nats: complete(known.nats ?? {}, natsUsers),

@@ -10,7 +10,7 @@ export interface BusAccess {
   subscribes?: readonly string[]
   /** Durable consumers of a stream that were made for it. */
   consumes?: Readonly<Record<string, readonly string[]>>
-  /** Streams on which it makes consumers itself. */
+  /** Streams on which it makes consumers itself, and removes messages. */
   manages?: readonly string[]
   /** Streams of which it reads single messages. */
   reads?: readonly string[]
@@ -30,11 +30,10 @@ export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
     publishes: ['deliveries.>', 'evt.ingest.>', 'dead.0.ingest-history.>'],
     consumes: { DELIVERIES: ['ingest-history'] },
     reads: ['DELIVERIES'],
-    buckets: { webhooks: 'write' },
+    buckets: { webhooks: 'write', identity: 'read' },
     objects: { bodies: 'write' },
   },
   tasks: {
-    calls: ['approvals'],
     publishes: ['work.>', 'doorbell.>', 'evt.tasks.>', 'dead.>'],
     subscribes: ['doorbell.>', 'rung.>'],
     consumes: {
@@ -48,7 +47,7 @@ export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
     objects: { bodies: 'write' },
   },
   approvals: {
-    publishes: ['evt.approvals.>', 'dead.0.approvals.>'],
+    publishes: ['evt.approvals.>'],
     buckets: { identity: 'write' },
   },
 }
@@ -81,12 +80,13 @@ const makesConsumers = (stream: string): string[] => [
   `$JS.FC.${stream}.>`,
 ]
 
-const managesConsumers = (stream: string): string[] => [
+const managesStream = (stream: string): string[] => [
   ...makesConsumers(stream),
   `$JS.API.CONSUMER.NAMES.${stream}`,
   `$JS.API.CONSUMER.LIST.${stream}`,
   `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
   `$JS.ACK.${stream}.>`,
+  `$JS.API.STREAM.MSG.DELETE.${stream}`,
 ]
 
 const readsMessages = (stream: string): string[] => [
@@ -110,14 +110,16 @@ const usesObjects = ([store, access]: [string, Access]): string[] => [
 
 const allowed = (service: string, access: BusAccess): Permissions => ({
   publish: [
-    // At its start each service checks that all of the topology is there. Names and counts only.
+    // At its start each service checks that all of the topology is there, and the client looks up
+    // the stream of an object store. Names and counts only.
     '$JS.API.INFO',
+    '$JS.API.STREAM.NAMES',
     '$JS.API.STREAM.INFO.*',
     '$JS.API.CONSUMER.INFO.*.*',
     ...(access.calls ?? []).map((callee) => `rpc.${callee}.>`),
     ...(access.publishes ?? []),
     ...Object.entries(access.consumes ?? {}).flatMap(usesConsumers),
-    ...(access.manages ?? []).flatMap(managesConsumers),
+    ...(access.manages ?? []).flatMap(managesStream),
     ...(access.reads ?? []).flatMap(readsMessages),
     ...Object.entries(access.buckets ?? {}).flatMap(usesBucket),
     ...Object.entries(access.objects ?? {}).flatMap(usesObjects),

@@ -27,21 +27,29 @@ const clockTime = (time: unknown): string => {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(11, 23)
 }
 
-const stackOf = (err: unknown): string | undefined =>
-  typeof err === 'object' && err !== null && 'stack' in err ? String(err.stack) : undefined
+const detailOf = (err: unknown, detail: 'stack' | 'message'): string | undefined =>
+  typeof err === 'object' && err !== null && detail in err
+    ? // `as`: the line before has just looked.
+      String((err as Record<string, unknown>)[detail])
+    : undefined
 
-/** One line of a log for people: JSON lines spelled out, anything else as it is. */
-export const prettyLine = (name: string, line: string): string => {
+/**
+ * One line of a log for people: JSON lines spelled out, anything else as it is. `brief` keeps it
+ * to one line, without the stack of an error.
+ */
+export const prettyLine = (name: string, line: string, { brief = false } = {}): string => {
   const label = cyan(name.padEnd(14))
   const record = parse(line)
   if (record === undefined) return `${label} ${line}`
   const { time, level, msg, err } = record
-  const stack = stackOf(err)
+  const stack = brief ? undefined : detailOf(err, 'stack')
+  const message = detailOf(err, 'message')
   const fields = Object.entries(record)
     .filter(([key]) => !HIDDEN.has(key) && !(key === 'err' && stack !== undefined))
+    .map(([key, value]) => [key, key === 'err' ? (message ?? value) : value])
     .map(
       ([key, value]) =>
-        dim(`${key}=`) + (typeof value === 'string' ? value : JSON.stringify(value)),
+        `${dim(`${key}=`)}${typeof value === 'string' ? value : JSON.stringify(value)}`,
     )
   const levelText = LEVELS[Number(level)] ?? String(level ?? '')
   const head = [dim(clockTime(time)), label, levelText, bold(String(msg ?? '')), ...fields]

@@ -11,19 +11,19 @@ export interface ServiceDefinition {
   keys: readonly KeyName[]
 }
 
-export type KeyName = 'SECRETS_MASTER_KEYS' | 'LEASE_TOKEN_KEY'
+export type KeyName = 'SECRETS_MASTER_KEYS' | 'LEASE_TOKEN_KEY' | 'TOKEN_DERIVATION_KEY'
 
 export const SERVICES: readonly ServiceDefinition[] = [
   { name: 'mcp-gateway', ports: { http: 0, ops: 10 }, database: false, keys: [] },
   { name: 'ingest', ports: { http: 1, ops: 11 }, database: true, keys: ['SECRETS_MASTER_KEYS'] },
   { name: 'tasks', ports: { ops: 12 }, database: true, keys: ['LEASE_TOKEN_KEY'] },
-  { name: 'approvals', ports: { ops: 13 }, database: true, keys: ['SECRETS_MASTER_KEYS'] },
+  { name: 'approvals', ports: { ops: 13 }, database: true, keys: ['TOKEN_DERIVATION_KEY'] },
 ]
 
 /** Makes the streams and buckets, as the NATS user `admin`, before any service starts. */
 export const PROVISION_ENTRY = 'libs/bus/dist/src/provision.js'
 
-/** Makes the first owner and agent, with the environment of the service it belongs to. */
+/** Makes the first owner and agent, or only a new login link when they exist, with the environment of the service it belongs to. */
 export const BOOTSTRAP_SERVICE = 'approvals'
 
 export const migrateEntry = (service: string): string => `services/${service}/dist/src/migrate.js`

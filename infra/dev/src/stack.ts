@@ -11,6 +11,7 @@ import { ADMIN_USER, NATS_USERS } from './nats-permissions.ts'
 import type { Options } from './options.ts'
 import { type FirstOwner, firstOwner } from './owner.ts'
 import { portsFrom, requireFreePorts } from './ports.ts'
+import { prettyLine } from './pretty-line.ts'
 import { requireBuilt, runEntry } from './run-entry.ts'
 import {
   type PublicUrls,
@@ -35,7 +36,8 @@ const READY_REQUEST_MS = 3_000
 /** A service drains on SIGTERM: it finishes what it has in hand. */
 const DRAIN_DEADLINE_MS = 25_000
 const HOPELESS_AFTER_EXITS = 3
-const SHOWN_LOG_LINES = 20
+const SHOWN_LOG_LINES = 15
+const SHOWN_COLUMNS = 300
 
 export interface StackHooks extends KeepRunningEvents {
   /** Announces a step when it is done. */
@@ -44,7 +46,11 @@ export interface StackHooks extends KeepRunningEvents {
   onUnit(unit: KeptUnit): void
 }
 
-export type Running = Omit<DevFile, 'pids'>
+export interface Running {
+  description: Omit<DevFile, 'pids'>
+  /** Makes a new login link. */
+  renewLogin(): Promise<FirstOwner>
+}
 
 interface Stack {
   options: Options
@@ -175,9 +181,10 @@ const waitUntilReady = async (unit: KeptUnit, stack: Stack): Promise<void> => {
   }).catch(() => {})
   if (answer === '') return
   const log = logFile(stack.options.layout, unit.name)
-  throw new Error(
-    `${unit.name} is not ready: ${answer}\nThe end of ${log}:\n${lastLines(log, SHOWN_LOG_LINES)}`,
-  )
+  const end = lastLines(log, SHOWN_LOG_LINES)
+    .split('\n')
+    .map((line) => prettyLine(unit.name, line, { brief: true }).slice(0, SHOWN_COLUMNS))
+  throw new Error(`${unit.name} is not ready: ${answer}\nThe end of ${log}:\n${end.join('\n')}`)
 }
 
 const startServices = async (stack: Stack): Promise<void> => {
@@ -191,7 +198,7 @@ const startServices = async (stack: Stack): Promise<void> => {
   )
 }
 
-const describe = (stack: Stack, first: FirstOwner): Running => {
+const describe = (stack: Stack, first: FirstOwner): Running['description'] => {
   const { servers, urls, options } = stack
   const password = servers.keys.nats[ADMIN_USER]
   const isOurs = servers.natsLogin === undefined && password !== undefined
@@ -199,8 +206,7 @@ const describe = (stack: Stack, first: FirstOwner): Running => {
     mcp_url: urls.mcp,
     api_url: urls.api,
     ingest_url: urls.ingest,
-    owner: first.owner,
-    agent: first.agent,
+    ...first,
     nats_url: servers.natsUrl,
     ...(isOurs ? { nats_admin: { user: ADMIN_USER, password } } : {}),
     ops_urls: Object.fromEntries(options.services.map(({ name }) => [name, opsUrl(stack, name)])),
@@ -220,8 +226,7 @@ export const bringUp = async (
   await startServices(stack)
   const bootstrap = options.services.find(({ name }) => name === BOOTSTRAP_SERVICE)
   if (bootstrap === undefined) throw new Error(`services.ts has no row for ${BOOTSTRAP_SERVICE}`)
-  const first = await hooks.step('first owner and agent', () =>
-    firstOwner(options.layout, environmentOf(bootstrap, stack), urls),
-  )
-  return describe(stack, first)
+  const renewLogin = () => firstOwner(options.layout, environmentOf(bootstrap, stack))
+  const first = await hooks.step('first owner and agent', renewLogin)
+  return { description: describe(stack, first), renewLogin }
 }

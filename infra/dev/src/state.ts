@@ -16,6 +16,9 @@ export interface State {
   children: OwnProcess[]
 }
 
+/** To the supervisor: put a new login link into dev.json. */
+export const RENEW_LOGIN_SIGNAL = 'SIGUSR2'
+
 const TERMINATE_DEADLINE_MS = 15_000
 const KILL_DEADLINE_MS = 5_000
 

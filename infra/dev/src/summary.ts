@@ -1,14 +1,25 @@
 import type { DevFile } from './dev-file.ts'
 import { bold, cyan, dim } from './terminal.ts'
 
-const clientConfiguration = ({ mcp_url, agent }: DevFile): string =>
+const UNKNOWN = 'shown once and then lost; the owner can make a new one'
+
+const CREATE_WEBHOOK = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'create_webhook', arguments: { source_type: 'generic', target_queue: 'inbox' } },
+}
+
+const credential = ({ agent }: DevFile): string => agent?.token ?? '<credential>'
+
+const clientConfiguration = (dev: DevFile): string =>
   JSON.stringify(
     {
       mcpServers: {
         guildhall: {
           type: 'http',
-          url: mcp_url,
-          headers: { Authorization: `Bearer ${agent.token}` },
+          url: dev.mcp_url,
+          headers: { Authorization: `Bearer ${credential(dev)}` },
         },
       },
     },
@@ -25,8 +36,8 @@ export const summary = (dev: DevFile, logDirectory: string): string =>
     bold('Guildhall is running.'),
     '',
     row('Owner, log in at', dev.owner.login_url),
-    row('Owner, API token', dev.owner.api_token),
-    row('Agent credential', dev.agent.token),
+    row('Owner, API token', dev.owner.api_token ?? UNKNOWN),
+    row('Agent credential', dev.agent?.token ?? UNKNOWN),
     '',
     row('MCP', dev.mcp_url),
     row('REST', dev.api_url),
@@ -36,9 +47,11 @@ export const summary = (dev: DevFile, logDirectory: string): string =>
     bold('Configuration for an MCP client:'),
     clientConfiguration(dev),
     '',
-    bold('A sample webhook') + dim(' (the agent gets a <token> from its webhook tools):'),
-    `curl -i -X POST ${dev.ingest_url}/webhooks/w/<token> \\`,
-    `  -H 'content-type: application/json' -d '{"hello": "world"}'`,
+    bold('A sample webhook: make one, then post to the ingest_url of the answer'),
+    `curl -s ${dev.mcp_url} -H 'Authorization: Bearer ${credential(dev)}' \\`,
+    `  -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \\`,
+    `  -d '${JSON.stringify(CREATE_WEBHOOK)}'`,
+    `curl -i <ingest_url> -H 'content-type: application/json' -d '{"hello": "world"}'`,
     '',
     dim(`Logs: make logs, or ${logDirectory}. All of this again: make up. The end: make down.`),
     '',

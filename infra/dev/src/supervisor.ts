@@ -13,6 +13,7 @@ import {
   endProcesses,
   identify,
   type OwnProcess,
+  RENEW_LOGIN_SIGNAL,
   readState,
   type State,
   writeState,
@@ -48,7 +49,7 @@ const record = (): void => {
   writeState(layout, { supervisor, phase, children })
   if (phase !== 'ready' || running === undefined) return
   const pids = Object.fromEntries([supervisor, ...children].map(({ name, pid }) => [name, pid]))
-  writeDevFile(layout, { ...running, pids })
+  writeDevFile(layout, { ...running.description, pids })
 }
 
 const logNames = (): string[] => ['supervisor', ...SERVERS, ...options.services.map((s) => s.name)]
@@ -76,6 +77,17 @@ const shutDown = (code: number): Promise<void> => {
 
 process.on('SIGTERM', () => void shutDown(0))
 process.on('SIGINT', () => void shutDown(0))
+/** Asked for by a later `up`: the link of the first one has been used, or is too old. */
+const renewLogin = async (): Promise<void> => {
+  if (running === undefined || phase !== 'ready') return
+  try {
+    Object.assign(running.description, await running.renewLogin())
+    record()
+  } catch (error) {
+    log('cannot make a new login link', { err: String(error) })
+  }
+}
+process.on(RENEW_LOGIN_SIGNAL, () => void renewLogin())
 // The terminal that started us may close.
 process.on('SIGHUP', () => {})
 

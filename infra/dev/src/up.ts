@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { LOCK_HELD_EXIT_CODE, waitFor, withFileLock } from '@guildhall/testing'
-import { readDevFile } from './dev-file.ts'
+import { type DevFile, readDevFile } from './dev-file.ts'
 import { createDirectories, type Layout, logFile } from './layout.ts'
 import { openLog } from './log-file.ts'
 import { type Options, readOptions } from './options.ts'
 import type { Progress } from './progress.ts'
-import { isAlive, readState } from './state.ts'
+import { isAlive, RENEW_LOGIN_SIGNAL, readState } from './state.ts'
 import { summary } from './summary.ts'
 import { dim, green, red, seconds } from './terminal.ts'
 
@@ -15,6 +15,7 @@ const SUPERVISOR = fileURLToPath(new URL('./supervisor.js', import.meta.url))
 // The first start may download nats-server and make a database cluster on a slow disk.
 const START_TIMEOUT_MS = 600_000
 const APPEAR_TIMEOUT_MS = 10_000
+const RENEW_TIMEOUT_MS = 15_000
 const STOP_TIMEOUT_MS = 60_000
 const INTERRUPTED = 130
 
@@ -41,14 +42,17 @@ const show = (message: Progress): void => {
 
 const follow = (supervisor: ChildProcess, layout: Layout): Promise<Outcome> =>
   new Promise((resolve, reject) => {
+    let hasFailed = false
     supervisor.once('error', reject)
     // `as`: our own supervisor is the only sender.
     supervisor.on('message', (message: Progress) => {
       show(message)
+      hasFailed = message.type === 'failed'
       if (message.type === 'ready') resolve('ready')
       if (message.type === 'failed') resolve('failed')
     })
     supervisor.once('exit', (code) => {
+      if (hasFailed) return
       if (code === LOCK_HELD_EXIT_CODE) return resolve('running already')
       console.error(`  ${red('✗')} the supervisor ended; see ${logFile(layout, 'supervisor')}`)
       resolve('failed')
@@ -84,6 +88,21 @@ const awaitOther = async (layout: Layout): Promise<Outcome> => {
   return isRunning(layout) ? 'running already' : 'failed'
 }
 
+/** What runs, with a login link that works: the one that was shown before may be used up. */
+const withNewLogin = async (layout: Layout): Promise<DevFile | undefined> => {
+  const [state, before] = [readState(layout), readDevFile(layout)]
+  if (state === undefined || before === undefined) return before
+  process.kill(state.supervisor.pid, RENEW_LOGIN_SIGNAL)
+  const renewed = () => {
+    const dev = readDevFile(layout)
+    return dev?.owner.login_url !== before.owner.login_url && dev
+  }
+  return waitFor(renewed, { timeout_ms: RENEW_TIMEOUT_MS, what: 'a new login link' }).catch(() => {
+    console.error('No new login link could be made; the old one may be used up.')
+    return before
+  })
+}
+
 const start = async (options: Options): Promise<Outcome> => {
   const { layout } = options
   if (readState(layout)?.phase === 'stopping' && isRunning(layout)) {
@@ -111,7 +130,7 @@ const main = async (): Promise<number> => {
     return 1
   }
   if (outcome === 'running already') console.log('Guildhall is already running.')
-  const dev = readDevFile(options.layout)
+  const dev = outcome === 'ready' ? readDevFile(options.layout) : await withNewLogin(options.layout)
   if (dev !== undefined) console.log(summary(dev, options.layout.log))
   return 0
 }

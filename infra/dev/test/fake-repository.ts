@@ -37,9 +37,16 @@ await client.end()
 `
 
 const BOOTSTRAP = `
+import pg from 'PG'
 console.log('{"level":30,"msg":"a log line, which is not the answer"}')
-console.log(JSON.stringify({
-  owner: { user_id: 1, login_url: process.env.PUBLIC_API_URL + '/login?t=' + Math.random(), api_token: 'own_1' },
+const owner = { user_id: 1, login_url: process.env.PUBLIC_API_URL + '/login?token=' + Math.random() }
+const client = new pg.Client(process.env.DATABASE_URL)
+await client.connect()
+const { rowCount } = await client.query('select from pg_tables where tablename = $1', ['owners'])
+await client.query('create table if not exists owners ()')
+await client.end()
+console.log(JSON.stringify(rowCount ? { already: true, owner } : {
+  owner: { ...owner, api_token: 'own_' + Math.random() },
   agent: { agent_id: 1, endpoint_id: 'ep_1', token: 'agt_' + Math.random() },
 }))
 `

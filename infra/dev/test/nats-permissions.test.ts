@@ -135,4 +135,14 @@ t.test('on a running server', async (t) => {
     t.equal(message?.subject, 'work.1.inbox.high.t1')
     t.ok(await message?.ackAck())
   })
+
+  await t.test('ingest stores a large body, tasks reads it', async (t) => {
+    await admin.jetstream().views.os('bodies')
+    const [ingest, tasks] = [await as('ingest'), await as('tasks')]
+    const open = (nc: NatsConnection) => nc.jetstream({ timeout: 2_000 }).views.os('bodies')
+    const body = Buffer.alloc(500_000, 'a body')
+    await (await open(ingest)).putBlob({ name: 'one' }, body)
+    t.strictSame(Buffer.from((await (await open(tasks)).getBlob('one')) ?? []), body)
+    await (await open(ingest)).delete('one')
+  })
 })

@@ -170,8 +170,9 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
       abort.abort()
       await messages?.close()
       for (const wake of wakers.splice(0)) wake()
-      for (const message of waiting.splice(0)) message.nak()
       await running
+      // Given back rather than left to the ack wait: another replica goes on with them at once.
+      for (const message of waiting.splice(0)) message.nak()
     },
   }
 }

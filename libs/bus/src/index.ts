@@ -5,7 +5,7 @@ export { consume, type StreamMessage } from './consume.ts'
 export { publishCore, subscribeCore } from './core.ts'
 export { lastOfSubject, type StoredMessage } from './direct-get.ts'
 export { busUnavailable, isCasConflict } from './errors.ts'
-export { createKv, type Entry, type Kv } from './kv.ts'
+export { createKv, type Entry, type Kv, scanKv } from './kv.ts'
 export { type Mirror, mirrorKv } from './mirror.ts'
 export { headerJson, type Published, publish } from './publish.ts'
 export {

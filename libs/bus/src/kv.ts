@@ -86,3 +86,26 @@ export const createKv = <T>(bus: Bus, bucket: string, schema: z.ZodType<T>): Kv<
     },
   }
 }
+
+/**
+ * Every live entry of a bucket, once, as it is now; for reconciliation, not for calls. Unreadable
+ * entries are handed out without a value, so that the caller decides.
+ */
+export async function* scanKv<T>(
+  bus: Bus,
+  bucket: string,
+  schema: z.ZodType<T>,
+): AsyncGenerator<{ key: string; revision: number; value: T | undefined }> {
+  const kv = await bus.js.views.kv(bucket, { bindOnly: true })
+  if ((await kv.status()).values === 0) return
+  const watch = await kv.watch()
+  for await (const entry of watch) {
+    if (entry.operation === 'PUT') {
+      const parsed = schema.safeParse(JSON.parse(Buffer.from(entry.value).toString('utf8')))
+      yield { key: entry.key, revision: entry.revision, value: parsed.data }
+    }
+    // What came in meanwhile is somebody else's fresh work.
+    if (entry.delta === 0) break
+  }
+  watch.stop()
+}

@@ -70,11 +70,7 @@ const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg
 
 /** One message now, or undefined. Also undefined when the consumer does not exist yet. */
 export const pullWork = async (bus: Bus, consumer: string): Promise<PulledWork | undefined> => {
-  const message = await ask(
-    bus,
-    `$JS.API.CONSUMER.MSG.NEXT.${streams.work}.${consumer}`,
-    NO_WAIT,
-  )
+  const message = await ask(bus, `$JS.API.CONSUMER.MSG.NEXT.${streams.work}.${consumer}`, NO_WAIT)
   // A status: no messages, or (503) a consumer that does not exist.
   if (message.headers !== undefined && message.headers.code > 0) return undefined
   const reply = message.reply

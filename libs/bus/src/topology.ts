@@ -121,7 +121,8 @@ export const durables = {
   ingestHistory: 'ingest-history',
 } as const
 
-const CONSUMER_ACK_WAIT_MS = 30_000
+/** What a consumer that was killed held comes back after this. Handlers need far less. */
+const CONSUMER_ACK_WAIT_MS = 10_000
 
 const consumerSpecs: readonly ConsumerSpec[] = [
   { stream: streams.deliveries, durable: durables.tasksDeliveries, filter: 'deliveries.>' },

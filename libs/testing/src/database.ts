@@ -95,12 +95,23 @@ const create = (adminUrl: string, { template }: TestDatabaseOptions): Promise<Te
     return {
       name,
       url: databaseUrl(adminUrl, name),
-      drop: () =>
-        withAdmin(adminUrl, async (client) => {
-          await client.query(`drop database if exists ${name} with (force)`)
-        }),
+      drop: () => withAdmin(adminUrl, (client) => dropDatabase(client, name)),
     }
   })
+
+/**
+ * Sessions that just closed, and the server's own workers, may still be in it for a moment; those
+ * of the server may not be ended by force.
+ */
+const dropDatabase = async (client: pg.Client, name: string): Promise<void> => {
+  await waitFor(
+    async () => {
+      await client.query(`drop database if exists ${name} with (force)`)
+      return true
+    },
+    { timeout_ms: SESSIONS_TIMEOUT_MS, what: `the database ${name} to be unused` },
+  )
+}
 
 /** All files of one tap run have the same parent; outside of tap each process is its own run. */
 const currentRun = (): string => {

@@ -1,11 +1,12 @@
 import { type ApiToken, ApiTokenId, newApiTokenId, ServiceError } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
 import { announceEntries } from './announce.ts'
-import { audit, type Call, earlierObject, tokenSeed } from './call.ts'
+import { audit, type Call, claimCall } from './call.ts'
 import type { Deps } from './deps.ts'
 import { API_TOKENS_PER_USER_MAX } from './limits.ts'
 import { credentialEntry } from './projection.ts'
 import {
+  type ApiTokenKey,
   type ApiTokenRow,
   apiTokenRecord,
   countLiveApiTokens,
@@ -14,6 +15,7 @@ import {
   revokeLiveApiToken,
 } from './store/api-tokens.ts'
 import { lockUser } from './store/users.ts'
+import type { Token } from './tokens.ts'
 
 /** Changes of a person's API tokens, each a step of its caller's transaction. */
 
@@ -38,14 +40,12 @@ export interface CreatedApiToken {
 }
 
 /** For a repeat: the same token again, unless it was revoked since. */
-const createdEarlier = async (
+const showAgain = async (
   trx: Trx,
-  { tokens }: Pick<Deps, 'tokens'>,
-  call: Call,
-  token_id: string,
+  key: ApiTokenKey,
+  { token, sha256 }: Token,
 ): Promise<CreatedApiToken> => {
-  const row = await findApiToken(trx, { user_id: call.user_id, token_id })
-  const { token, sha256 } = tokens.mint('gha_', tokenSeed(call, token_id))
+  const row = await findApiToken(trx, key)
   if (row === undefined || row.revoked || row.token_sha256 !== sha256) {
     throw new ServiceError('conflict', 'the API token of that call does not work any more', {
       what_to_do: 'Create another one, under a new idempotency key.',
@@ -57,16 +57,17 @@ const createdEarlier = async (
 
 export const createApiTokenIn = async (
   trx: Trx,
-  mint: Pick<Deps, 'tokens'>,
+  { tokens }: Pick<Deps, 'tokens'>,
   call: Call,
   wanted: Pick<ApiToken, 'name' | 'expires_at'>,
 ): Promise<CreatedApiToken> => {
   const { user_id, now } = call
-  const token_id = newApiTokenId(now.getTime())
-  const earlier = await earlierObject(trx, call, token_id)
-  if (earlier !== undefined) return await createdEarlier(trx, mint, call, earlier)
+  const { repeat, object_id, seed } = await claimCall(trx, call, newApiTokenId(now.getTime()))
+  const fresh = tokens.mint('gha_', seed)
+  if (repeat) return await showAgain(trx, { user_id, token_id: object_id }, fresh)
   await checkCeiling(trx, user_id)
-  const { token, sha256, prefix } = mint.tokens.mint('gha_', tokenSeed(call, token_id))
+  const token_id = ApiTokenId.parse(object_id)
+  const { token, sha256, prefix } = fresh
   const row = { token_id, user_id, token_sha256: sha256, expires_at: wanted.expires_at }
   const api_token = await insertApiToken(trx, { ...wanted, ...row, prefix, created_at: now })
   await announceToken(trx, { ...row, revoked: false })

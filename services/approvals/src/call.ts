@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { CallContext } from '@guildhall/bus'
 import {
   holderName,
@@ -10,7 +11,7 @@ import type { Trx } from '@guildhall/db'
 import type { Deps } from './deps.ts'
 import { IDEMPOTENCY_WINDOW_MS } from './limits.ts'
 import { addAudit } from './store/audit-log.ts'
-import { claimCall, findCall, type KeyedCall } from './store/idempotent-calls.ts'
+import { findCall, insertCall, type KeyedCall } from './store/idempotent-calls.ts'
 
 /** One call that changes something: who, when, and whether it is a repeat. */
 export interface Call {
@@ -56,32 +57,45 @@ export const callOf = (
         },
 })
 
+export interface ClaimedCall {
+  /** Whether a call with this key was made before: then nothing is to be done again. */
+  readonly repeat: boolean
+  /** What the first call made or changed. */
+  readonly object_id: string
+  /** What the first call's token is computed from; absent without a key. */
+  readonly seed: readonly string[] | undefined
+}
+
+const SALT_BYTES = 16
+
 /**
- * Marks the call as made, for `object_id`. Answers undefined for the first; for a repeat the object
- * of the first. In the transaction of the change, so that the mark stands exactly if the change does.
+ * Marks the call as made, for `object_id`, or finds that it was. In the transaction of the change,
+ * so that the mark stands exactly if the change does.
  */
-export const earlierObject = async (
+export const claimCall = async (
   trx: Trx,
   { keyed, now }: Call,
   object_id: string,
-): Promise<string | undefined> => {
-  if (keyed === undefined) return undefined
-  const { idempotency_key: _, ...call } = keyed
+): Promise<ClaimedCall> => {
+  if (keyed === undefined) return { repeat: false, object_id, seed: undefined }
+  const { idempotency_key, ...call } = keyed
+  const seed = (salt: string) => [call.caller, call.operation, idempotency_key, salt]
+  const salt = randomBytes(SALT_BYTES).toString('base64url')
   const used_since = new Date(now.getTime() - IDEMPOTENCY_WINDOW_MS)
-  if (await claimCall(trx, { ...call, object_id, now, used_since })) return undefined
+  if (await insertCall(trx, { ...call, object_id, salt, now, used_since })) {
+    return { repeat: false, object_id, seed: seed(salt) }
+  }
   const earlier = await findCall(trx, call)
   // Swept between the two statements: its time is over, so a repeat of this call is a first one.
   if (earlier === undefined) throw new ServiceError('unavailable', 'the key just expired')
-  if (earlier.input_hash === call.input_hash) return earlier.object_id
+  if (earlier.input_hash === call.input_hash) {
+    return { repeat: true, object_id: earlier.object_id, seed: seed(earlier.salt) }
+  }
   throw new ServiceError(
     'idempotency_conflict',
     'this idempotency key was used for another call with other arguments',
   )
 }
-
-/** What a token is computed from, so that a repeat of the call can compute it again. */
-export const tokenSeed = ({ keyed }: Call, object_id: string): readonly string[] | undefined =>
-  keyed && [keyed.caller, keyed.operation, keyed.idempotency_key, object_id]
 
 export const audit = (
   trx: Trx,

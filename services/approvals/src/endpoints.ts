@@ -1,11 +1,12 @@
 import { type Endpoint, EndpointId, ServiceError } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
 import { announceEntries, announceRevocation } from './announce.ts'
-import { audit, type Call, earlierObject } from './call.ts'
+import { audit, type Call, claimCall } from './call.ts'
 import type { SettingChanges } from './endpoint-settings.ts'
 import { credentialEntry, endpointEntry } from './projection.ts'
 import { type CredentialRow, credentialRecord, revokeCredentials } from './store/credentials.ts'
 import {
+  type EndpointChanges,
   type EndpointKey,
   findEndpoint,
   revokeActiveEndpoint,
@@ -40,6 +41,14 @@ export const activeEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoi
   return endpoint
 }
 
+/** One conditional statement; only when it finds nothing is the reason looked for. */
+export const changeEndpoint = async (
+  trx: Trx,
+  key: EndpointKey,
+  changes: EndpointChanges,
+): Promise<Endpoint> =>
+  (await updateEndpoint(trx, key, changes)) ?? (await activeEndpoint(trx, key))
+
 /** The endpoint as the gateway shall see it, with what became of its credentials. */
 export const announceEndpoint = (
   trx: Trx,
@@ -57,14 +66,10 @@ export const editEndpointIn = async (
   key: EndpointKey,
   changes: SettingChanges,
 ): Promise<Endpoint> => {
-  const repeated = (await earlierObject(trx, call, key.endpoint_id)) !== undefined
-  if (repeated) return await existingEndpoint(trx, key)
+  const { repeat } = await claimCall(trx, call, key.endpoint_id)
+  if (repeat) return await existingEndpoint(trx, key)
   if (Object.keys(changes).length === 0) return await activeEndpoint(trx, key)
-  const endpoint = await updateEndpoint(trx, key, changes)
-  if (endpoint === undefined) {
-    await activeEndpoint(trx, key) // throws: unknown or revoked
-    throw new ServiceError('unavailable', 'the endpoint changed meanwhile')
-  }
+  const endpoint = await changeEndpoint(trx, key, changes)
   await announceEndpoint(trx, endpoint)
   await audit(trx, call, 'endpoint.edited', endpoint.endpoint_id, {
     changes,

@@ -1,8 +1,8 @@
 /** Numbers of this service alone; those that callers are told by schema stand in contracts. */
 
 export const PASSWORD_HASHES_AT_ONCE = 2
-/** More waiting than this would outlast the caller's deadline: each takes some 200 ms of a core. */
-export const PASSWORD_HASHES_WAITING_MAX = 16
+/** More waiting than this could outlast the caller: each takes 0.2 s of a core, or more. */
+export const PASSWORD_HASHES_WAITING_MAX = 8
 
 export const LOGIN_LINK_TTL_MS = 15 * 60_000
 /** A repeat of a redemption whose answer was lost, told by its idempotency key. */

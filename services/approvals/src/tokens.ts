@@ -3,8 +3,8 @@ import { sha256Hex } from '@guildhall/contracts'
 
 /**
  * Secrets that are shown once. A lost answer must not lose the secret, yet nothing secret may be
- * stored: a call with an idempotency key gets a secret that is computed from the key, the object
- * and a key of this service, and a repeat computes it again. Without a key it is random.
+ * stored: a call with an idempotency key gets a secret that is computed from that key, a salt that is
+ * kept for a day, and a key of this service; a repeat computes it again. Without a key it is random.
  */
 const TOKEN_BYTES = 32
 const SHOWN_CHARS = 8
@@ -19,7 +19,7 @@ export interface Token {
 }
 
 export interface TokenMint {
-  /** `seed` names the call and the object; undefined: a random one. */
+  /** From what belongs to one call alone; undefined: a random one. */
   mint(prefix: TokenPrefix, seed: readonly string[] | undefined): Token
 }
 

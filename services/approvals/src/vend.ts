@@ -1,22 +1,17 @@
-import { type Endpoint, newEndpointId, newUlid, ServiceError } from '@guildhall/contracts'
+import { type Endpoint, newEndpointId, ServiceError } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
-import { audit, type Call, earlierObject, tokenSeed } from './call.ts'
+import { audit, type Call, claimCall } from './call.ts'
 import type { Deps } from './deps.ts'
 import {
   completeSettings,
   type EndpointSettings,
   type SettingChanges,
 } from './endpoint-settings.ts'
-import { activeEndpoint, announceEndpoint } from './endpoints.ts'
+import { activeEndpoint, announceEndpoint, changeEndpoint } from './endpoints.ts'
 import { ENDPOINTS_PER_USER_MAX } from './limits.ts'
 import { type AgentRow, ensureAgent, findAgent } from './store/agents.ts'
 import { insertCredential, isLiveCredential, revokeCredentials } from './store/credentials.ts'
-import {
-  countActiveEndpoints,
-  type EndpointKey,
-  insertEndpoint,
-  updateEndpoint,
-} from './store/endpoints.ts'
+import { countActiveEndpoints, type EndpointKey, insertEndpoint } from './store/endpoints.ts'
 import { lockUser } from './store/users.ts'
 import { checkName } from './text.ts'
 import type { Token } from './tokens.ts'
@@ -59,15 +54,8 @@ const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
 
 type Mint = Pick<Deps, 'tokens'>
 
-const endpointToken = ({ tokens }: Mint, call: Call, object_id: string): Token =>
-  tokens.mint('agt_', tokenSeed(call, object_id))
-
 /** For a repeat: the same token, as long as it is what the endpoint is used by. */
-const vendedEarlier = async (
-  trx: Trx,
-  key: EndpointKey,
-  { token, sha256 }: Token,
-): Promise<Vended> => {
+const showAgain = async (trx: Trx, key: EndpointKey, { token, sha256 }: Token): Promise<Vended> => {
   const endpoint = await activeEndpoint(trx, key)
   const live = { credential_sha256: sha256, endpoint_id: key.endpoint_id }
   if (await isLiveCredential(trx, live)) return { endpoint, token }
@@ -78,21 +66,22 @@ const vendedEarlier = async (
 
 export const vendEndpointIn = async (
   trx: Trx,
-  mint: Mint,
+  { tokens }: Mint,
   call: Call,
   agent: AgentChoice,
   chosen: SettingChanges & Pick<EndpointSettings, 'queues'>,
 ): Promise<Vended> => {
   const { user_id, now } = call
-  const endpoint_id = newEndpointId(now.getTime())
-  const earlier = await earlierObject(trx, call, endpoint_id)
-  if (earlier !== undefined) {
-    const token = endpointToken(mint, call, earlier)
-    return await vendedEarlier(trx, { user_id, endpoint_id: earlier }, token)
-  }
+  const {
+    repeat,
+    object_id: endpoint_id,
+    seed,
+  } = await claimCall(trx, call, newEndpointId(now.getTime()))
+  const fresh = tokens.mint('agt_', seed)
+  if (repeat) return await showAgain(trx, { user_id, endpoint_id }, fresh)
   await checkCeiling(trx, user_id)
   const { agent_id, name } = await chooseAgent(trx, call, agent)
-  const { token, sha256, prefix } = endpointToken(mint, call, endpoint_id)
+  const { token, sha256, prefix } = fresh
   const endpoint = await insertEndpoint(trx, {
     ...completeSettings(chosen, name),
     endpoint_id,
@@ -115,24 +104,16 @@ export const vendEndpointIn = async (
 /** A new credential in place of the old one, which stops in the same transaction. */
 export const rotateEndpointIn = async (
   trx: Trx,
-  mint: Mint,
+  { tokens }: Mint,
   call: Call,
   key: EndpointKey,
 ): Promise<Vended> => {
-  // Each rotation has an id of its own, or a key used again much later would give the same token.
-  const rotation_id = newUlid(call.now.getTime())
-  const earlier = await earlierObject(trx, call, rotation_id)
-  if (earlier !== undefined) {
-    return await vendedEarlier(trx, key, endpointToken(mint, call, earlier))
-  }
-  const { endpoint_id } = key
-  const { token, sha256, prefix } = endpointToken(mint, call, rotation_id)
+  const { repeat, object_id: endpoint_id, seed } = await claimCall(trx, call, key.endpoint_id)
+  const fresh = tokens.mint('agt_', seed)
+  if (repeat) return await showAgain(trx, key, fresh)
+  const { token, sha256, prefix } = fresh
   // First the endpoint: its row is the lock under which rotations follow each other.
-  const endpoint = await updateEndpoint(trx, key, { credential_prefix: prefix })
-  if (endpoint === undefined) {
-    await activeEndpoint(trx, key) // throws: unknown or revoked
-    throw new ServiceError('unavailable', 'the endpoint changed meanwhile')
-  }
+  const endpoint = await changeEndpoint(trx, key, { credential_prefix: prefix })
   const revoked = await revokeCredentials(trx, endpoint_id, call.now)
   const credential = await insertCredential(trx, {
     credential_sha256: sha256,

@@ -1,4 +1,4 @@
-import { deleteWebhook, setWebhookSecret, sha256Hex } from '@guildhall/contracts'
+import { deleteWebhook, endpointKey, setWebhookSecret, sha256Hex } from '@guildhall/contracts'
 import { waitFor } from '@guildhall/testing'
 import t from 'tap'
 import {
@@ -120,11 +120,25 @@ t.test('A6 a revoked or expired endpoint is 503 and stores nothing', async (t) =
   const { principal, write } = await s.vend()
   const { ingest_url } = await s.create(principal, 'generic')
   const status = async (body: string) => (await s.post(ingest_url, body)).status
+  const change = async (more: Parameters<typeof write>[0]) => {
+    await write(more)
+    const key = endpointKey(principal.endpoint_id)
+    await waitFor(
+      () => {
+        const record = s.deps.identityMirror.get(key)
+        return (
+          record !== undefined && 'endpoint' in record && record.endpoint.version === more?.version
+        )
+      },
+      { what: 'the change of the endpoint' },
+    )
+  }
   t.equal(await status('{"n":0}'), 202)
-  await write({ status: 'revoked', revoked_at: '2030-01-01T00:00:00.000Z' })
-  await waitFor(async () => (await status('{"n":1}')) === 503, { what: 'the revocation' })
-  await write({ expires_at: new Date(s.clock.now() + 1_000).toISOString() })
-  await waitFor(async () => (await status('{"n":2}')) === 202, { what: 'the endpoint to live' })
+  await change({ version: 2, status: 'revoked', revoked_at: '2030-01-01T00:00:00.000Z' })
+  const refused = await s.post(ingest_url, '{"n":1}')
+  t.strictSame([refused.status, refused.body.error], [503, 'webhook not configured'])
+  await change({ version: 3, expires_at: new Date(s.clock.now() + 1_000).toISOString() })
+  t.equal(await status('{"n":2}'), 202, 'not yet expired')
   s.clock.advance(1_000)
   t.equal(await status('{"n":3}'), 503, 'expired')
   const bodies = (await deliveriesOf(s.bus, s.owner.user_id)).map(({ data }) => data.toString())
@@ -179,8 +193,9 @@ t.test('A10 no credential is stored with a delivery, and none is logged', async 
   const webhook = await s.create(s.owner, 'github')
   const secret = webhook.signing_secret ?? ''
   const token = webhook.ingest_url.split('/').at(-1) ?? ''
+  const signed = hubHeaders(secret, G1_BODY)
   const headers = {
-    ...hubHeaders(secret, G1_BODY),
+    ...signed,
     authorization: 'Bearer very-secret-bearer',
     cookie: 'sid=very-secret-cookie',
     'x-custom-token': 'very-secret-token',
@@ -199,7 +214,7 @@ t.test('A10 no credential is stored with a delivery, and none is logged', async 
   t.strictSame(event?.headers, stored)
   const log = s.log_lines.join('\n')
   t.ok(log.includes('delivery accepted') && log.includes('delivery refused'))
-  const signature = headers['x-hub-signature-256'].slice('sha256='.length)
+  const signature = signed['x-hub-signature-256']?.slice('sha256='.length) ?? ''
   for (const text of [secret, token, signature, 'very-secret']) t.notOk(log.includes(text), text)
   const dump = JSON.stringify([
     await s.db('webhooks'),
@@ -231,7 +246,7 @@ t.test('A16 a new delivery id on the same signed body creates no second todo', a
 t.test('A17 a redelivery weeks later, long out of any window, creates nothing', async (t) => {
   const s = await setup(t)
   const { ingest_url } = await s.create(s.owner, 'stripe', {
-    signing_secret: 'whsec_stripe' + '0'.repeat(20),
+    signing_secret: `whsec_stripe${'0'.repeat(20)}`,
   })
   const body = '{"id":"evt_17","type":"invoice.paid"}'
   const send = () =>

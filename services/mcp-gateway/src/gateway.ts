@@ -61,6 +61,18 @@ const wire = ({ config, bus, clock, log }: GatewayOptions, draining: () => boole
   return { identity, services, app: createApp(services) }
 }
 
+const IDLE_SWEEP_MS = 50
+
+/** A connection that was busy when the listener closed turns idle later; nobody else ends it then. */
+const closeServer = async (app: FastifyInstance): Promise<void> => {
+  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
+  try {
+    await app.close()
+  } finally {
+    clearInterval(sweep)
+  }
+}
+
 export const createGateway = (options: GatewayOptions): Gateway => {
   const { config, log } = options
   let draining = false
@@ -88,7 +100,7 @@ export const createGateway = (options: GatewayOptions): Gateway => {
       await new Promise((resolve) => setTimeout(resolve, config.DRAIN_DELAY_MS))
       // Streams first: their clients attach to another replica while the last calls finish here.
       await doorbell.stop()
-      await app.close()
+      await closeServer(app)
       await identity.stop()
       await loading?.catch(() => undefined)
     },

@@ -1,10 +1,17 @@
-import { ackWork, delayWork, type Entry, type PulledWork, pullWork, returnWork } from '@guildhall/bus'
+import {
+  ackWork,
+  delayWork,
+  type Entry,
+  type PulledWork,
+  pullWork,
+  returnWork,
+} from '@guildhall/bus'
 import { laneConsumer, type WorkRecord } from '@guildhall/contracts'
 import { type ClaimRequest, claimRecord, MESSAGE_DELAY_MAX_MS } from './claiming.ts'
 import type { Tasks } from './context.ts'
-import { holdMessage } from './work-messages.ts'
-import { comesUpAt, isClaimable, isExhausted, isFinished } from './work-item.ts'
 import { closeLapsed } from './lapse.ts'
+import { comesUpAt, isClaimable, isExhausted, isFinished } from './work-item.ts'
+import { holdMessage } from './work-messages.ts'
 
 /**
  * Taking the next item: pull a message, then compare-and-set its record, then set the lease on the

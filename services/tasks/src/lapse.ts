@@ -27,11 +27,7 @@ const settle = async (
 }
 
 /** The lease ended with no word from the holder. */
-export const closeLapsed = (
-  tasks: Tasks,
-  record: WorkRecord,
-  revision: number,
-): Promise<boolean> =>
+export const closeLapsed = (tasks: Tasks, record: WorkRecord, revision: number): Promise<boolean> =>
   settle(tasks, reaped(record, tasks.clock.now()), revision, 'the lease of the last attempt ended')
 
 /** The endpoint that holds the claim was revoked. */

@@ -1,4 +1,9 @@
-import { ServiceError, ARTIFACT_MAX_BYTES, CLAIMANT_MAX_BYTES, SUMMARY_MAX_BYTES } from '@guildhall/contracts'
+import {
+  ARTIFACT_MAX_BYTES,
+  CLAIMANT_MAX_BYTES,
+  ServiceError,
+  SUMMARY_MAX_BYTES,
+} from '@guildhall/contracts'
 
 /** What agents write is data: cut to size, freed of control characters, never interpreted. */
 

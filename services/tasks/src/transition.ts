@@ -1,5 +1,5 @@
-import { ServiceError, type WorkRecord } from '@guildhall/contracts'
 import type { Entry } from '@guildhall/bus'
+import { ServiceError, type WorkRecord } from '@guildhall/contracts'
 import type { WorkRecords } from './store/work-records.ts'
 
 /**

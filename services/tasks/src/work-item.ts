@@ -143,11 +143,7 @@ export interface Claim {
 export const claimed = (record: WorkRecord, claim: Claim, now: number): WorkRecord | undefined => {
   if (!isClaimable(record, now)) return undefined
   const free = isLeaseOver(record, now)
-    ? closeAttempt(
-        record,
-        { outcome: 'lease_expired', disposition: 'requeued', ...SILENT },
-        now,
-      )
+    ? closeAttempt(record, { outcome: 'lease_expired', disposition: 'requeued', ...SILENT }, now)
     : without(record, 'next_retry_at', 'last_key_hash')
   const seq = record.attempts_total + 1
   return {

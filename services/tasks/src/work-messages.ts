@@ -5,7 +5,7 @@ import {
   ServiceError,
   streams,
   subjects,
-  WorkMessageMeta,
+  type WorkMessageMeta,
   type WorkRecord,
 } from '@guildhall/contracts'
 import type { Tasks } from './context.ts'
@@ -50,6 +50,22 @@ export const readBody = async (
     (await lastOfSubject(bus, streams.work, workSubject(record))) ??
     (await lastOfSubject(bus, streams.dead, deadSubject(record)))
   return stored?.data
+}
+
+/** Whether the item's message is where claim_next would find it. */
+export const isEnqueued = async (
+  { bus }: Pick<Tasks, 'bus'>,
+  record: WorkRecord,
+): Promise<boolean> => (await lastOfSubject(bus, streams.work, workSubject(record))) !== undefined
+
+/** The accepted delivery that an item was made from. */
+export const readDelivery = async (
+  { bus }: Pick<Tasks, 'bus'>,
+  record: WorkRecord,
+): Promise<Uint8Array | undefined> => {
+  if (record.webhook_id === undefined || record.source === undefined) return undefined
+  const subject = subjects.delivery(record.owner_id, record.source, record.id)
+  return (await lastOfSubject(bus, streams.deliveries, subject))?.data
 }
 
 const deadSubject = (record: WorkRecord): string =>

@@ -6,9 +6,7 @@ t.teardown(stopServer)
 t.test('B1 eight workers draining a queue get every todo once', async (t) => {
   const s = await setup(t)
   const worker = s.worker()
-  const ids = await Promise.all(
-    Array.from({ length: 60 }, async () => (await worker.create()).id),
-  )
+  const ids = await Promise.all(Array.from({ length: 60 }, async () => (await worker.create()).id))
   const drained = await Promise.all(
     Array.from({ length: 8 }, async () => {
       const mine: string[] = []
@@ -141,7 +139,9 @@ t.test('B11 a lapsed claim goes back to pending and tells the next worker', asyn
   await rejectsWith(t, first.complete({ id }), 'conflict')
   const claimed = await second.next()
   t.match(claimed, { todo: { id, attempt: 2 }, attempt_seq: 2 })
-  t.match(claimed.prior_attempts, [{ seq: 1, died: true, outcome: 'reaped', disposition: 'requeued' }])
+  t.match(claimed.prior_attempts, [
+    { seq: 1, died: true, outcome: 'reaped', disposition: 'requeued' },
+  ])
 })
 
 t.test('B12 a takeover before the sweep closes the old attempt in the same write', async (t) => {
@@ -186,14 +186,17 @@ t.test('B18 the fence: a wrong or missing token is a conflict, the right one is 
   t.equal((await worker.complete({ id, lease_token: second.lease_token })).state, 'done')
 })
 
-t.test('B18 a token of another claim is refused on an unfenced claim; a human may release', async (t) => {
-  const s = await setup(t)
-  const worker = s.worker()
-  const { id } = await worker.create()
-  await worker.claim({ id })
-  await rejectsWith(t, worker.complete({ id, lease_token: 'AAAAAAAAAAAAAAAAAAAAAA' }), 'conflict')
-  t.equal((await s.human.release({ id })).state, 'pending')
-})
+t.test(
+  'B18 a token of another claim is refused on an unfenced claim; a human may release',
+  async (t) => {
+    const s = await setup(t)
+    const worker = s.worker()
+    const { id } = await worker.create()
+    await worker.claim({ id })
+    await rejectsWith(t, worker.complete({ id, lease_token: 'AAAAAAAAAAAAAAAAAAAAAA' }), 'conflict')
+    t.equal((await s.human.release({ id })).state, 'pending')
+  },
+)
 
 t.test('an endpoint that is set to require the fence needs the token', async (t) => {
   const s = await setup(t)
@@ -235,15 +238,18 @@ t.test('claim_next repeated with its key gets the same todo back, not another', 
   t.strictSame(await worker.next({ idempotency_key: 'k1' }), first)
 })
 
-t.test('complete repeated with its key gets the same answer; with another it is a conflict', async (t) => {
-  const s = await setup(t)
-  const worker = s.worker()
-  const { id } = await worker.create()
-  await worker.claim({ id })
-  const done = await worker.complete({ id, idempotency_key: 'k1', result: { ok: true } })
-  t.strictSame(await worker.complete({ id, idempotency_key: 'k1', result: { ok: true } }), done)
-  await rejectsWith(t, worker.complete({ id, idempotency_key: 'k2' }), 'conflict')
-})
+t.test(
+  'complete repeated with its key gets the same answer; with another it is a conflict',
+  async (t) => {
+    const s = await setup(t)
+    const worker = s.worker()
+    const { id } = await worker.create()
+    await worker.claim({ id })
+    const done = await worker.complete({ id, idempotency_key: 'k1', result: { ok: true } })
+    t.strictSame(await worker.complete({ id, idempotency_key: 'k1', result: { ok: true } }), done)
+    await rejectsWith(t, worker.complete({ id, idempotency_key: 'k2' }), 'conflict')
+  },
+)
 
 t.test('claim_next waits for work to come', async (t) => {
   const s = await setup(t)

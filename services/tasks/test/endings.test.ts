@@ -17,7 +17,12 @@ t.test('B13 five lapses make a dead letter', async (t) => {
     await worker.claim({ id })
     await lapse(s, 301)
   }
-  t.match(await worker.get(id), { state: 'failed', dead_letter: true, next_retry_at: null, attempt: 5 })
+  t.match(await worker.get(id), {
+    state: 'failed',
+    dead_letter: true,
+    next_retry_at: null,
+    attempt: 5,
+  })
   t.strictSame(await worker.next(), { empty: true })
 })
 
@@ -84,7 +89,13 @@ t.test('B20 an artifact that is no https URL is refused and the todo stays claim
   const worker = s.worker()
   const { id } = await worker.create()
   await worker.claim({ id })
-  const bad = ['file:///etc/passwd', 'http://a.example/', `https://a.example/${'x'.repeat(500)}`, 'mcp://cairn/', 'javascript:alert(1)']
+  const bad = [
+    'file:///etc/passwd',
+    'http://a.example/',
+    `https://a.example/${'x'.repeat(500)}`,
+    'mcp://cairn/',
+    'javascript:alert(1)',
+  ]
   for (const artifact of bad) {
     await rejectsWith(t, worker.complete({ id, artifact }), 'invalid_argument')
   }
@@ -130,7 +141,12 @@ t.test('B23 a sweep racing claims on one lapse closes the attempt once', async (
     await worker.claim({ id })
     await s.projected()
     s.clock.advance(301_000)
-    await Promise.allSettled([s.sweep(), s.worker().claim({ id }), s.sweep(), s.worker().claim({ id })])
+    await Promise.allSettled([
+      s.sweep(),
+      s.worker().claim({ id }),
+      s.sweep(),
+      s.worker().claim({ id }),
+    ])
     await s.projected()
     const { attempts } = await worker.get(id)
     const closed = attempts.filter((attempt) => attempt.ended_at !== null)

@@ -10,14 +10,13 @@ import {
   type EndpointScope,
   fail,
   getTodo,
-  heartbeat,
   type HumanPrincipal,
-  type InputOf,
+  heartbeat,
   listTodos,
   newEndpointId,
   type Operation,
-  oldestPending,
   type OutputOf,
+  oldestPending,
   release,
   retryTodo,
   ServiceError,
@@ -25,8 +24,8 @@ import {
 import { connectDb, type Db, migrate, migrationsHash } from '@guildhall/db'
 import { createLogger, type Part } from '@guildhall/runtime'
 import { createDatabase, ManualClock, type NatsServer, startNats } from '@guildhall/testing'
-import type { Test } from "tap"
-import type { z } from "zod"
+import type { Test } from 'tap'
+import type { z } from 'zod'
 import { composeTasks } from '../src/compose.ts'
 import { awaitProjection } from '../src/consumers/projection.ts'
 import type { Tasks } from '../src/context.ts'
@@ -51,7 +50,11 @@ let owners = 100
 
 export interface Worker {
   readonly principal: AgentPrincipal
-  call<Op extends Operation>(op: Op, input: Record<string, unknown>, key?: string): Promise<OutputOf<Op>>
+  call<Op extends Operation>(
+    op: Op,
+    input: Record<string, unknown>,
+    key?: string,
+  ): Promise<OutputOf<Op>>
   claim(input: Record<string, unknown>): Promise<OutputOf<typeof claim>>
   next(input?: Record<string, unknown>): Promise<OutputOf<typeof claimNext>>
   heartbeat(input: Record<string, unknown>): Promise<OutputOf<typeof heartbeat>>
@@ -80,7 +83,7 @@ export interface Bundle {
 
 const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): Worker => {
   const call = async <Op extends Operation>(op: Op, input: Record<string, unknown>, key?: string) =>
-    await caller.call(op, input as z.input<Op["input"]>, {
+    await caller.call(op, input as z.input<Op['input']>, {
       principal,
       idempotency_key: key ?? randomUUID(),
       timeout_ms: 60_000,
@@ -102,8 +105,14 @@ const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): 
   }
 }
 
-export const setup = async (t: Test): Promise<Bundle> => {
-  const nats = await sharedServer()
+interface SetupOptions {
+  /** For tests that look at everything in the bucket, also at what other tests left there. */
+  readonly own_server?: boolean
+}
+
+export const setup = async (t: Test, { own_server = false }: SetupOptions = {}): Promise<Bundle> => {
+  const nats = own_server ? await startNats() : await sharedServer()
+  if (own_server) t.teardown(() => nats.stop())
   const bus = await connectBus({ url: nats.url, service: 'tasks', log })
   await applyTopology(bus)
   const { url, drop } = await createDatabase({

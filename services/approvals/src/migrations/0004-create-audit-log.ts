@@ -35,6 +35,8 @@ export const createAuditLog: Migration = {
         input_hash text not null,
         -- what the first call made or changed; the answer to a repeat is built from it
         object_id text not null,
+        -- part of what a token is computed from: once this row is swept, nobody can compute it
+        salt text not null,
         created_at timestamptz not null,
         constraint idempotent_calls_pkey primary key (caller, operation, key_hash)
       );

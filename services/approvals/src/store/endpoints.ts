@@ -70,11 +70,13 @@ export const insertEndpoint = async (
   return inserted
 }
 
+export type EndpointChanges = SettingChanges & { readonly credential_prefix?: string }
+
 /** Undefined when there is no such endpoint, or it is revoked. */
 export const updateEndpoint = (
   db: Connection,
   key: EndpointKey,
-  changes: SettingChanges & { readonly credential_prefix?: string },
+  changes: EndpointChanges,
 ): Promise<Endpoint | undefined> => {
   const { credential_prefix, ...settings } = changes
   const values: Bindings = {

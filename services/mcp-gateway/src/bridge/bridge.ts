@@ -36,7 +36,9 @@ interface BridgeOptions {
 
 const isRefused = (error: unknown): boolean => {
   const cause = error instanceof Error ? error.cause : undefined
-  return typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === 'ECONNREFUSED'
+  return (
+    typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === 'ECONNREFUSED'
+  )
 }
 
 const isEventStream = (response: Response): boolean =>

@@ -15,7 +15,7 @@ export const HEARTBEAT_MS = 15_000
 /** A reader that takes nothing for this long is gone, whatever its connection says. */
 const STALLED_MAX_MS = 60_000
 
-const frames = (messages: readonly string[]): string =>
+export const frames = (messages: readonly string[]): string =>
   messages.map((message) => `event: message\ndata: ${message}\n\n`).join('')
 const HEARTBEAT = ': keep-alive\n\n'
 

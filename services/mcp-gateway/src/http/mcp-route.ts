@@ -2,7 +2,7 @@ import { ServiceError } from '@guildhall/contracts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { legacySubscriber, listenSubscriber, type Subscriber } from '../doorbell/subscriber.ts'
 import { errorText, RpcError, rpcCodes } from '../protocol/json-rpc.ts'
-import { acknowledgement } from '../protocol/listen.ts'
+import { acknowledgement, isEmptyFilter, listenResult } from '../protocol/listen.ts'
 import type { McpHeaders } from '../protocol/modern-envelope.ts'
 import { queueUri } from '../protocol/resources.ts'
 import { callCount, type HttpAnswer, type Served, serveBody } from '../protocol/serve-message.ts'
@@ -19,7 +19,7 @@ import { addPreflight, allowOrigin } from './cors.ts'
 import type { HttpServices } from './http-services.ts'
 import { BadJson, parseJsonBody } from './json-body.ts'
 import { sendError } from './send-error.ts'
-import { SSE_HEADERS, sseSink } from './sse-sink.ts'
+import { SSE_HEADERS, sseFrames, sseSink } from './sse-sink.ts'
 
 /**
  * One URL for both eras. An Mcp-Session-Id header is ignored: there are no sessions, every request
@@ -142,6 +142,10 @@ const sendAnswer = (
   return text
 }
 
+/** A subscription to nothing that exists here: acknowledged as such, and over. */
+const sendEvents = (reply: FastifyReply, messages: readonly string[]): FastifyReply =>
+  reply.headers(SSE_HEADERS).send(sseFrames(messages))
+
 const parseBody = (request: FastifyRequest): unknown => {
   const { body } = request
   return parseJsonBody(Buffer.isBuffer(body) ? body : Buffer.alloc(0))
@@ -174,6 +178,7 @@ const handlePost =
     if (!('listen' in served)) return sendAnswer(reply, served)
     const { listen, id } = served
     const greeting = acknowledgement(listen, id, queueUri)
+    if (isEmptyFilter(listen)) return sendEvents(reply, [greeting, listenResult(id)])
     return openStream(services, request, reply, listenSubscriber(listen, id), greeting)
   }
 

@@ -63,6 +63,9 @@ export const readListenFilter = (params: Params, view: EndpointView): ListenFilt
   }
 }
 
+export const isEmptyFilter = ({ tools_list, resources_list, queues }: ListenFilter): boolean =>
+  !tools_list && !resources_list && queues.size === 0
+
 /** The first message on the stream: the part of the filter that we honor. */
 export const acknowledgement = (
   filter: ListenFilter,

@@ -21,13 +21,20 @@ const mergeNullable = (schema: JsonSchema): void => {
   if (!Array.isArray(options) || options.length !== 2) return
   const [first, second]: JsonSchema[] = options
   if (first === undefined || second === undefined || !isNullType(second)) return
-  if (typeof first.type !== 'string' || first.enum !== undefined || first.const !== undefined)
-    return
+  if (typeof first.type !== 'string' || first.const !== undefined) return
   delete schema.anyOf
   Object.assign(schema, first, { type: [first.type, 'null'] })
+  if (Array.isArray(first.enum)) schema.enum = [...first.enum, null]
 }
 
-const simplify = (schema: JsonSchema): void => {
+/** Inside out: a nullable is merged once what it holds is in its final form. */
+const simplify = (schema: unknown): void => {
+  if (typeof schema !== 'object' || schema === null) return
+  for (const part of Object.values(schema)) simplify(part)
+  simplifyOne(schema as JsonSchema) // an array has none of the keys that are looked at
+}
+
+const simplifyOne = (schema: JsonSchema): void => {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
   if (schema.format === 'date-time') delete schema.pattern
@@ -35,12 +42,9 @@ const simplify = (schema: JsonSchema): void => {
 }
 
 export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema => {
-  const result: JsonSchema = z.toJSONSchema(schema, {
-    io,
-    reused: 'inline',
-    override: ({ jsonSchema: part }) => simplify(part),
-  })
+  const result: JsonSchema = z.toJSONSchema(schema, { io, reused: 'inline' })
   delete result.$schema
+  simplify(result)
   return result
 }
 

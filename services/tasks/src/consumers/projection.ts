@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Bus, consume, durables } from '@guildhall/bus'
 import { buckets, ServiceError, WorkRecord } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Tasks } from '../context.ts'
-import { project, type Revision } from '../store/projection.ts'
+import { type Payload, project, type Revision } from '../store/projection.ts'
+import { readBody } from '../work-messages.ts'
 
 /**
  * Follows the bucket's own stream: every transition of every item, in order. While PostgreSQL is
@@ -22,7 +23,46 @@ const parse = (data: Uint8Array): WorkRecord => {
   })
 }
 
-export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log'>): Part =>
+/** The message follows its record by one write; a creator that died in between never sends it. */
+const readBodyInTime = async (
+  tasks: Pick<Tasks, 'bus' | 'bodies'>,
+  record: WorkRecord,
+): Promise<Uint8Array | undefined> => {
+  for (let tried = 1; ; tried += 1) {
+    const body = await readBody(tasks, record)
+    if (body !== undefined || tried === BODY_TRIES) return body
+    await delay(BODY_RETRY_MS)
+  }
+}
+
+const BODY_TRIES = 10
+const BODY_RETRY_MS = 20
+
+/**
+ * What create_todo was given lies only in its message; a copy lets the stream be rebuilt. Deliveries
+ * need none, their stream keeps them.
+ */
+const payloadsOf = async (
+  tasks: Pick<Tasks, 'bus' | 'bodies'>,
+  revisions: readonly Revision[],
+): Promise<Payload[]> => {
+  const created = revisions.filter(
+    ({ record }) =>
+      record.webhook_id === undefined &&
+      record.state === 'pending' &&
+      record.attempts_total === 0 &&
+      record.payload_size > 0,
+  )
+  const payloads = await Promise.all(
+    created.map(async ({ record }) => ({
+      todo_id: record.id,
+      body: await readBodyInTime(tasks, record),
+    })),
+  )
+  return payloads.flatMap(({ todo_id, body }) => (body === undefined ? [] : [{ todo_id, body }]))
+}
+
+export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>): Part =>
   consume(tasks.bus, {
     stream: `KV_${buckets.work}`,
     durable: durables.tasksProjection,
@@ -35,7 +75,8 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log'>): Part =>
         if (OPERATION_HEADER in message.headers) continue
         revisions.push({ record: parse(message.data), revision: message.stream_sequence })
       }
-      if (revisions.length > 0) await project(tasks.db, revisions)
+      if (revisions.length === 0) return
+      await project(tasks.db, revisions, await payloadsOf(tasks, revisions))
     },
   })
 

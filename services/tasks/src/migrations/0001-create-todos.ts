@@ -30,7 +30,9 @@ export const up = async (trx: Trx): Promise<void> => {
     )`)
   // list_todos: an owner's items, newest first, by queue and state.
   await trx.raw('create index todos_newest on todos (owner_id, created_at desc, id desc)')
-  await trx.raw('create index todos_by_queue on todos (owner_id, queue, state, created_at desc, id desc)')
+  await trx.raw(
+    'create index todos_by_queue on todos (owner_id, queue, state, created_at desc, id desc)',
+  )
   // The sweep: leases that ended, retries that are due, rings that are due.
   await trx.raw(`create index todos_leases on todos (lease_until) where state = 'claimed'`)
   await trx.raw(
@@ -43,9 +45,7 @@ export const up = async (trx: Trx): Promise<void> => {
   await trx.raw(
     `create index todos_claim_key on todos (owner_id, claim_key_hash) where claim_key_hash is not null`,
   )
-  await trx.raw(
-    `create index todos_holder on todos (holder_endpoint_id) where state = 'claimed'`,
-  )
+  await trx.raw(`create index todos_holder on todos (holder_endpoint_id) where state = 'claimed'`)
   // Retention.
   await trx.raw(
     `create index todos_finished on todos (updated_at) where state = 'done' or dead_letter`,
@@ -58,6 +58,12 @@ export const up = async (trx: Trx): Promise<void> => {
       attempt jsonb not null,
       revision bigint not null,
       constraint attempts_pkey primary key (todo_id, seq)
+    )`)
+  // Payloads that no delivery holds: what create_todo was given, kept until its todo is finished.
+  await trx.raw(`
+    create table payloads (
+      todo_id text primary key constraint payloads_todo_fkey references todos (id) on delete cascade,
+      body bytea not null
     )`)
   await trx.raw(`
     create table rings (

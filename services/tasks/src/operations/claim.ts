@@ -16,8 +16,8 @@ import {
 } from '../claiming.ts'
 import type { Tasks } from '../context.ts'
 import { closeLapsed } from '../lapse.ts'
-import { transition } from '../transition.ts'
 import { isInline } from '../payload.ts'
+import { transition } from '../transition.ts'
 import { isExhausted } from '../work-item.ts'
 import { holdMessage, readBody } from '../work-messages.ts'
 
@@ -29,7 +29,10 @@ export const handleClaim =
     const result = await transition(tasks.records, user_id, input.id, (entry) => {
       if (entry === undefined) throw new ServiceError('not_found', 'no such todo')
       if (!mayUseQueue(ctx.principal, entry.value.queue)) {
-        throw new ServiceError('forbidden', 'the queue of this todo is not granted to this endpoint')
+        throw new ServiceError(
+          'forbidden',
+          'the queue of this todo is not granted to this endpoint',
+        )
       }
       if (isOwnClaim(entry.value, request, tasks.clock.now())) return { answer: entry }
       const next = claimRecord(tasks, request, entry.value, entry.value.ack_subject)

@@ -24,7 +24,10 @@ export const handleCreateTodo =
   async (ctx, input) => {
     const { principal } = ctx
     if (!mayUseQueue(principal, input.queue)) {
-      throw new ServiceError('forbidden', `the queue ${input.queue} is not granted to this endpoint`)
+      throw new ServiceError(
+        'forbidden',
+        `the queue ${input.queue} is not granted to this endpoint`,
+      )
     }
     const data = encodePayload(input.payload)
     const key = input.idempotency_key ?? ctx.idempotency_key ?? randomUUID()

@@ -15,6 +15,11 @@ export const handleFail =
       },
       onEnd: ({ before, record }) => {
         if (record.dead_letter) finishMessage(tasks.bus, before.ack_subject)
-        else delayMessage(tasks.bus, before.ack_subject, (record.next_retry_at ?? 0) - tasks.clock.now())
+        else
+          delayMessage(
+            tasks.bus,
+            before.ack_subject,
+            (record.next_retry_at ?? 0) - tasks.clock.now(),
+          )
       },
     })

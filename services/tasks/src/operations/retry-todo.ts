@@ -23,7 +23,10 @@ export const handleRetryTodo =
         if (key_hash !== undefined && record.last_key_hash === key_hash) return { answer: record }
         const next = retriedByHand(record, key_hash, tasks.clock.now())
         if (next === undefined) {
-          throw new ServiceError('conflict', `only a failed todo can be retried; it is ${record.state}`)
+          throw new ServiceError(
+            'conflict',
+            `only a failed todo can be retried; it is ${record.state}`,
+          )
         }
         return { write: next }
       },

@@ -1,5 +1,5 @@
-import { type Attempt, ATTEMPTS_KEPT, type WorkRecord } from '@guildhall/contracts'
-import { type Db, transaction, type Trx } from '@guildhall/db'
+import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
+import { type Db, type Trx, transaction } from '@guildhall/db'
 import { openAttempt } from '../work-item.ts'
 import { firstRing } from './rings.ts'
 
@@ -134,8 +134,32 @@ const writeAttempts = async (trx: Trx, revisions: readonly Revision[]): Promise<
   )
 }
 
+export interface Payload {
+  readonly todo_id: string
+  readonly body: Uint8Array
+}
+
+const writePayloads = async (
+  trx: Trx,
+  newest: readonly Revision[],
+  payloads: readonly Payload[],
+): Promise<void> => {
+  if (payloads.length > 0) {
+    await trx('payloads')
+      .insert(payloads.map(({ todo_id, body }) => ({ todo_id, body: Buffer.from(body) })))
+      .onConflict('todo_id')
+      .ignore()
+  }
+  const done = newest.filter(({ record }) => record.state === 'done').map(({ record }) => record.id)
+  if (done.length > 0) await trx('payloads').whereIn('todo_id', done).delete()
+}
+
 /** All revisions of a batch, also several of one item: each may have closed an attempt. */
-export const project = async (db: Db, revisions: readonly Revision[]): Promise<void> => {
+export const project = async (
+  db: Db,
+  revisions: readonly Revision[],
+  payloads: readonly Payload[] = [],
+): Promise<void> => {
   const newest = new Map<string, Revision>()
   for (const entry of revisions) {
     const known = newest.get(entry.record.id)
@@ -144,5 +168,6 @@ export const project = async (db: Db, revisions: readonly Revision[]): Promise<v
   await transaction(db, async (trx) => {
     await writeTodos(trx, [...newest.values()])
     await writeAttempts(trx, revisions)
+    await writePayloads(trx, [...newest.values()], payloads)
   })
 }

@@ -1,6 +1,5 @@
-import { RE_RING_AFTER_MS, type Rung } from '@guildhall/contracts'
+import { RE_RING_AFTER_MS, type Rung, WorkRecord } from '@guildhall/contracts'
 import { type Db, query } from '@guildhall/db'
-import { WorkRecord } from '@guildhall/contracts'
 
 /** Which rings were written to a worker's stream, and which are due again. */
 
@@ -74,7 +73,9 @@ export const takeDueRings = async (db: Db, now: number, limit: number): Promise<
 }
 
 /** A delayed item's first ring is still to come; any other was rung when it became claimable. */
-export const firstRing = (record: WorkRecord): { rings_done: number; next_ring_at: Date | null } => {
+export const firstRing = (
+  record: WorkRecord,
+): { rings_done: number; next_ring_at: Date | null } => {
   const rings_done = record.not_before === record.claimable_at ? 0 : 1
   const offset = schedule[rings_done]
   return {

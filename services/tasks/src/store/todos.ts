@@ -144,3 +144,36 @@ export const listAttempts = async (
   return { attempts: rows.map((row) => row.attempt), kept: rows[0]?.kept ?? 0 }
 }
 
+interface ProjectedRow {
+  readonly record: WorkRecord
+  readonly revision: number
+}
+
+/** All items, a page after an id. */
+export const listProjected = async (
+  db: Db,
+  after_id: string,
+  limit: number,
+): Promise<ProjectedRow[]> => {
+  const rows: { record: unknown; revision: number }[] = await query(() =>
+    db('todos').select('record', 'revision').where('id', '>', after_id).orderBy('id').limit(limit),
+  )
+  return rows.map((row) => ({ record: readRecord(row.record), revision: row.revision }))
+}
+
+export const readStoredPayload = async (
+  db: Db,
+  todo_id: string,
+): Promise<Uint8Array | undefined> => {
+  const row: { body: Buffer } | undefined = await query(() =>
+    db('payloads').select('body').where({ todo_id }).first(),
+  )
+  return row?.body
+}
+
+export const projectedRevision = async (db: Db, id: string): Promise<number | undefined> => {
+  const row: { revision: number } | undefined = await query(() =>
+    db('todos').select('revision').where({ id }).first(),
+  )
+  return row?.revision
+}

@@ -1,0 +1,55 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { waitFor } from '@guildhall/testing'
+import t, { type Test } from 'tap'
+import { createFakeRepository, type FakeRepository, isAlive } from './fake-repository.ts'
+
+const setup = async (t: Test): Promise<FakeRepository> => {
+  const repository = await createFakeRepository(t.testdir())
+  t.teardown(() => repository.down())
+  return repository
+}
+
+t.test('whatever dies is started again, and the pids are kept current', async (t) => {
+  const repository = await setup(t)
+  await repository.up()
+  for (const name of ['approvals', 'nats-server', 'postgres']) {
+    const pid = repository.devFile().pids[name]!
+    process.kill(pid, 'SIGKILL')
+    const next = await waitFor(
+      () => {
+        const now = repository.devFile().pids[name]
+        return now !== undefined && now !== pid && isAlive(now) && now
+      },
+      { what: `${name} to run again` },
+    )
+    t.not(next, pid)
+  }
+})
+
+t.test('after a kill -9 of the supervisor the next up cleans up and starts anew', async (t) => {
+  const repository = await setup(t)
+  // Stubborn services outlive the death signal, as one that is stuck would.
+  await repository.up({ GUILDHALL_FAKE_STUBBORN: '1' })
+  const before = repository.devFile()
+  process.kill(before.pids.supervisor!, 'SIGKILL')
+  await waitFor(() => !isAlive(before.pids.supervisor!), { what: 'the supervisor to be gone' })
+  t.ok(isAlive(before.pids.approvals!))
+
+  const { code, output } = await repository.up()
+  t.equal(code, 0, output)
+  t.notOk(Object.values(before.pids).some(isAlive))
+  t.strictSame(repository.devFile().agent, before.agent)
+})
+
+t.test('credentials that were lost are not invented: the owner still gets in', async (t) => {
+  const repository = await setup(t)
+  await repository.up()
+  await repository.down()
+  rmSync(join(repository.root, 'var/bootstrap.json'))
+  const { code, output } = await repository.up()
+  t.equal(code, 0)
+  t.equal(repository.devFile().agent, undefined)
+  t.match(output, repository.devFile().owner.login_url)
+  t.match(output, 'shown once and then lost')
+})
