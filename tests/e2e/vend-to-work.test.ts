@@ -80,7 +80,8 @@ const heard = async ({ worker, queue }: Story, todo_id: string): Promise<void> =
         name === method && JSON.stringify(params).includes(JSON.stringify(wanted).slice(1, -1)),
     )
   await waitFor(
-    () => find(CHANNEL, { todo_id, queue }) && find(UPDATED, { uri: `guildhall://queues/${queue}` }),
+    () =>
+      find(CHANNEL, { todo_id, queue }) && find(UPDATED, { uri: `guildhall://queues/${queue}` }),
     { what: `the doorbell for ${todo_id} in ${JSON.stringify(worker.notifications)}` },
   )
 }
@@ -106,7 +107,7 @@ const worksOff = async (t: Test, story: Story, todo_id: string, body: string): P
     result: { approved: true },
   })
   t.match(done, { id: todo_id, state: 'done', dead_letter: false })
-  const shown = await agent.call(getTodo, { id: todo_id as typeof getTodo.output.shape.id._output })
+  const shown = await agent.call(getTodo, { id: todo_id })
   t.match(shown, {
     state: 'done',
     result: { approved: true },
@@ -180,11 +181,9 @@ const tellStory = async (t: Test, story: Story): Promise<void> => {
 
   const replayed = await replays(t, story, first.id, body)
   await heard(story, replayed)
-  t.strictSame(
-    rings(story).map(({ meta }) => meta.todo_id),
-    [first.id, replayed],
-    'the doorbell rang for these two and nothing else',
-  )
+  // A todo that comes while a stream attaches may be rung twice, so as never to be missed.
+  const rung = new Set(rings(story).map(({ meta }) => meta.todo_id))
+  t.strictSame([...rung], [first.id, replayed], 'the doorbell rang for these two only')
   t.match(await worker.call('claim_next', { queue }), { todo: { id: replayed } })
 }
 

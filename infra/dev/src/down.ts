@@ -3,8 +3,8 @@ import { readOptions } from './options.ts'
 import { clearState, endProcesses, readState } from './state.ts'
 import { red } from './terminal.ts'
 
-// The supervisor lets the services drain, then stops the servers.
-const SUPERVISOR_DEADLINE_MS = 60_000
+// The supervisor lets the services drain, then the servers write down what they hold.
+const SUPERVISOR_DEADLINE_MS = 100_000
 
 const main = async (): Promise<void> => {
   const { layout } = readOptions(process.argv.slice(2), process.env)

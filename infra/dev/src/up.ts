@@ -16,7 +16,7 @@ const SUPERVISOR = fileURLToPath(new URL('./supervisor.js', import.meta.url))
 const START_TIMEOUT_MS = 600_000
 const APPEAR_TIMEOUT_MS = 10_000
 const RENEW_TIMEOUT_MS = 15_000
-const STOP_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 100_000
 const INTERRUPTED = 130
 
 type Outcome = 'ready' | 'failed' | 'running already'

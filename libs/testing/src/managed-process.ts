@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 // The one place where processes are started and ended, for tests here and for infra/dev. Two of
@@ -103,16 +103,33 @@ export const withFileLock = (
  * no longer runs (a zombie does not run). A pid alone is given out again.
  */
 export const processIdentity = (pid: number): string | undefined => {
+  const fields = statFields(pid)
+  if (fields === undefined || fields[0] === 'Z' || fields[0] === 'X') return undefined
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  return `${boot}/${fields[19]}`
+}
+
+/** State, parent and so on of a process, as proc(5) numbers them from 3. */
+const statFields = (pid: number): string[] | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The second field, a name in parentheses, may hold blanks: the fixed ones follow the last ')'.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    return `${boot}/${fields[19]}`
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
     return undefined
   }
+}
+
+/** The identities of its child processes, by pid. */
+export const childIdentities = (parent: number): Map<number, string> => {
+  const children = new Map<number, string>()
+  for (const entry of readdirSync('/proc')) {
+    const pid = Number(entry)
+    if (!Number.isInteger(pid) || statFields(pid)?.[1] !== `${parent}`) continue
+    const identity = processIdentity(pid)
+    if (identity !== undefined) children.set(pid, identity)
+  }
+  return children
 }
 
 const collectLines = (child: ChildProcess, onLine: ProcessOptions['onLine']): string[] => {

@@ -15,6 +15,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 import {
+  childIdentities,
   type ExitStatus,
   guardedCommand,
   type ManagedProcess,
@@ -49,7 +50,7 @@ export interface PostgresServer {
   readonly dataDir: string
   logs(): string
   stop(): Promise<void>
-  /** SIGKILL to the postmaster; its backends end by themselves. */
+  /** SIGKILL to the postmaster. Its backends end by themselves, which is awaited. */
   kill(): Promise<void>
   restart(): Promise<void>
   pause(): void
@@ -60,6 +61,8 @@ const SUPERUSER = 'postgres'
 const START_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 2_000
 const START_ATTEMPTS = 5
+/** Its last checkpoint syncs all that is dirty, on a disk that others may be busy with. */
+const STOP_DEADLINE_MS = 60_000
 const SHARED_MEMORY_TIMEOUT_MS = 10_000
 const SHARED_MEMORY_RETRY_MS = 200
 
@@ -207,6 +210,9 @@ export const startPostgres = async (options: PostgresOptions = {}): Promise<Post
 
 const serverHandle = (cluster: Cluster, first: ManagedProcess): PostgresServer => {
   let postmaster = first
+  const stop = async (): Promise<void> => {
+    await postmaster.stop({ signal: 'SIGINT', deadline_ms: STOP_DEADLINE_MS })
+  }
   return {
     url: (database) => clusterUrl(cluster, database),
     adminUrl: clusterUrl(cluster, 'postgres'),
@@ -222,14 +228,15 @@ const serverHandle = (cluster: Cluster, first: ManagedProcess): PostgresServer =
     },
     dataDir: cluster.dataDir,
     logs: () => postmaster.logs(),
-    stop: async () => {
-      await postmaster.stop({ signal: 'SIGINT' })
-    },
+    stop,
     kill: async () => {
+      const backends = childIdentities(postmaster.pid)
       await postmaster.kill()
+      const allEnded = () => [...backends].every(([pid, id]) => processIdentity(pid) !== id)
+      await waitFor(allEnded, { timeout_ms: STOP_DEADLINE_MS, what: 'the backends to end' })
     },
     restart: async () => {
-      await postmaster.stop({ signal: 'SIGINT' })
+      await stop()
       postmaster = await launch(cluster)
     },
     pause: () => postmaster.pause(),

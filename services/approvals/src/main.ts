@@ -2,6 +2,7 @@ import { connectBus, verifyTopology } from '@guildhall/bus'
 import { canQuery, connectDb, isMigrated } from '@guildhall/db'
 import { clockFrom, createLogger, loadConfig, opsServer, runService } from '@guildhall/runtime'
 import { migrations } from './migrations/index.ts'
+import { createPasswords } from './passwords.ts'
 import { approvalsService } from './service.ts'
 import { serviceSettings } from './settings.ts'
 
@@ -23,6 +24,7 @@ const { parts } = approvalsService({
   bus,
   clock,
   log,
+  passwords: createPasswords(),
   public_mcp_url: settings.PUBLIC_MCP_URL,
   token_derivation_key: settings.TOKEN_DERIVATION_KEY,
 })

@@ -8,7 +8,13 @@ import { PASSWORD_HASHES_AT_ONCE, PASSWORD_HASHES_WAITING_MAX } from './limits.t
  * stand in each hash, so that they can be raised later without a flag day. The work runs on the
  * thread pool and is bounded: a flood of logins must not starve everything else of memory.
  */
-const PARAMETERS = { N: 2 ** 15, r: 8, p: 3 } as const
+export interface Cost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
+const COST: Cost = { N: 2 ** 15, r: 8, p: 3 }
 const HASH_BYTES = 32
 const SALT_BYTES = 16
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -16,7 +22,7 @@ const MEMORY_MAX_BYTES = 64 * 1024 * 1024
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 interface StoredHash {
-  readonly cost: { readonly N: number; readonly r: number; readonly p: number }
+  readonly cost: Cost
   readonly salt: Buffer
   readonly hash: Buffer
 }
@@ -35,7 +41,7 @@ const parse = (stored: string): StoredHash => {
 }
 
 /** The same letters typed on different systems are different code points; NFKC makes them one. */
-const compute = (password: string, salt: Buffer, length: number, cost: StoredHash['cost']) =>
+const compute = (password: string, salt: Buffer, length: number, cost: Cost) =>
   derive(password.normalize('NFKC'), salt, length, { ...cost, maxmem: MEMORY_MAX_BYTES })
 
 export interface Passwords {
@@ -44,21 +50,22 @@ export interface Passwords {
   verify(password: string, stored: string | null | undefined): Promise<boolean>
 }
 
-export const createPasswords = (): Passwords => {
+/** `own_cost` is for new hashes; a stored one is checked with its own. */
+export const createPasswords = (own_cost: Cost = COST): Passwords => {
   const inTurn = bounded({
     at_once: PASSWORD_HASHES_AT_ONCE,
     waiting_max: PASSWORD_HASHES_WAITING_MAX,
   })
   const nobody: StoredHash = {
-    cost: PARAMETERS,
+    cost: own_cost,
     salt: randomBytes(SALT_BYTES),
     hash: randomBytes(HASH_BYTES),
   }
   return {
     hash: async (password) => {
       const salt = randomBytes(SALT_BYTES)
-      const hash = await inTurn(() => compute(password, salt, HASH_BYTES, PARAMETERS))
-      const { N, r, p } = PARAMETERS
+      const hash = await inTurn(() => compute(password, salt, HASH_BYTES, own_cost))
+      const { N, r, p } = own_cost
       return `scrypt$N=${N},r=${r},p=${p}$${salt.toString('base64')}$${hash.toString('base64')}`
     },
     verify: async (password, stored) => {

@@ -4,7 +4,7 @@ import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
 import type { Deps } from './deps.ts'
 import { bindOperations } from './operations/index.ts'
-import { createPasswords } from './passwords.ts'
+import type { Passwords } from './passwords.ts'
 import { createProjection } from './projection.ts'
 import { identityReconciler } from './reconciler.ts'
 import { createSettle } from './settle.ts'
@@ -16,6 +16,7 @@ interface ServiceOptions {
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Logger
+  readonly passwords: Passwords
   readonly public_mcp_url: string
   readonly token_derivation_key: Buffer
 }
@@ -31,6 +32,7 @@ export const approvalsService = ({
   bus,
   clock,
   log,
+  passwords,
   public_mcp_url,
   token_derivation_key,
 }: ServiceOptions): ApprovalsService => {
@@ -39,7 +41,7 @@ export const approvalsService = ({
   const deps: Deps = {
     db,
     clock,
-    passwords: createPasswords(),
+    passwords,
     tokens: createTokenMint(token_derivation_key),
     settle: createSettle(relay.flush, log),
     public_mcp_url,

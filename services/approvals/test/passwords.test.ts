@@ -12,6 +12,12 @@ t.test('the same letters in another composition are the same password', async (t
   t.equal(await passwords.verify('cafe\u0301 au lait, please', stored), true)
 })
 
+t.test('a hash states its cost: scrypt with 32 MiB, three times', async (t) => {
+  const stored = await createPasswords().hash(PASSWORD)
+
+  t.match(stored, /^scrypt\$N=32768,r=8,p=3\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=$/)
+})
+
 t.test('two hashes of one password differ', async (t) => {
   const passwords = createPasswords()
 

@@ -15,13 +15,11 @@ const set = (s: Setup, password: string, current_password?: string) =>
 const logIn = (s: Setup, password: string) =>
   s.call(login, { proof: { username: 'ann', password }, client_address: '192.0.2.1' }, {})
 
-t.test('a first password needs no other, and is stored as scrypt with its cost', async (t) => {
+t.test('a first password needs no other', async (t) => {
   const s = await setup(t)
 
   t.strictSame(await set(s, FIRST), { changed: true })
   t.match(await logIn(s, FIRST), { username: 'ann' })
-  const [row] = await tableRows(s.db, 'select password_hash from users')
-  t.match(row?.password_hash, /^scrypt\$N=32768,r=8,p=3\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=$/)
 })
 
 t.test('a password is changed with the current one, which ends with that', async (t) => {

@@ -26,6 +26,7 @@ import { createLogger, type Logger } from '@guildhall/runtime'
 import { createDatabase, ManualClock, type NatsServer, startNats } from '@guildhall/testing'
 import type { Test } from 'tap'
 import { migrations } from '../src/migrations/index.ts'
+import { createPasswords } from '../src/passwords.ts'
 import { approvalsService } from '../src/service.ts'
 import { rowsOf } from '../src/store/rows.ts'
 import { insertUser } from '../src/store/users.ts'
@@ -128,7 +129,17 @@ export const setup = async (t: Test, { nats, start = true }: SetupOptions = {}) 
   await applyTopology(bus)
   const clock = new ManualClock()
   const token_derivation_key = randomBytes(32)
-  const options = { db, bus, clock, log, public_mcp_url: MCP_URL, token_derivation_key }
+  // A fraction of the real cost: what is tested over the bus is not how dear a hash is.
+  const passwords = createPasswords({ N: 1_024, r: 8, p: 1 })
+  const options = {
+    db,
+    bus,
+    clock,
+    log,
+    passwords,
+    public_mcp_url: MCP_URL,
+    token_derivation_key,
+  }
   const { deps, parts } = approvalsService(options)
   const startParts = async (): Promise<void> => {
     t.teardown(async () => {

@@ -3,6 +3,7 @@ import {
   type DeliveryMeta,
   deriveTodoId,
   ServiceError,
+  toServiceError,
   type WebhookConfig,
 } from '@guildhall/contracts'
 import { rateKey } from './client-address.ts'
@@ -13,7 +14,7 @@ import { sanitizeHeaders } from './sanitize-headers.ts'
 import { endpointOf, NO_ENDPOINT, sendDelivery } from './send-delivery.ts'
 import { sources } from './sources/index.ts'
 import { readJson } from './sources/json.ts'
-import type { RequestHeaders, Verdict } from './sources/source.ts'
+import type { RefusalReason, RequestHeaders, Verdict } from './sources/source.ts'
 import type { TokenBuckets } from './token-buckets.ts'
 
 /**
@@ -41,6 +42,16 @@ export interface AcceptDeps
   > {
   readonly webhookRate: TokenBuckets
   readonly clientRate: TokenBuckets
+}
+
+/** The sender is told only that it failed; which check did is for our log and metrics. */
+class SignatureRefused extends ServiceError {
+  readonly reason: RefusalReason
+
+  constructor(reason: RefusalReason) {
+    super('signature_invalid', 'signature verification failed')
+    this.reason = reason
+  }
 }
 
 const checkRates = (
@@ -96,33 +107,52 @@ const answerFor = (meta: DeliveryMeta, created: boolean): DeliveryAccepted => ({
   ...(created ? {} : { repeat: true }),
 })
 
-export const acceptDelivery = async (
+const accept = async (
   deps: AcceptDeps,
   request: DeliveryRequest,
+  config: WebhookConfig,
 ): Promise<Outcome> => {
   const { body, headers, source_ip } = request
-  const config = findWebhook(deps, request.token)
-  if (config === undefined) throw new ServiceError('not_found', 'unknown webhook')
   const { source_type: source, webhook_id } = config
   checkOwner(deps, config)
   const secrets = openSecrets(deps, config)
   const received_at = deps.clock.now()
   const verdict = sources[source].verify({ headers, body, secrets, now_ms: received_at })
   if (!verdict.ok) {
-    deliveryCounter.inc({ source, outcome: verdict.reason })
     deps.log.info({ webhook_id, source_ip, reason: verdict.reason }, 'delivery refused')
-    throw new ServiceError('signature_invalid', 'signature verification failed')
+    throw new SignatureRefused(verdict.reason)
   }
   const json = readJson(request.content_type, body)
   const greeting = sources[source].handshake?.(json)
-  if (greeting !== undefined) {
-    deliveryCounter.inc({ source, outcome: 'handshake' })
-    return { kind: 'handshake', answer: greeting }
-  }
+  if (greeting !== undefined) return { kind: 'handshake', answer: greeting }
   checkRates(deps, webhook_id, source_ip)
   const meta = metaOf(request, config, verdict, json, received_at)
   const created = await sendDelivery(deps, meta, body)
-  deliveryCounter.inc({ source, outcome: created ? 'accepted' : 'duplicate' })
   deps.log.info({ webhook_id, todo_id: meta.todo_id, source_ip, created }, 'delivery accepted')
   return { kind: 'accepted', answer: answerFor(meta, created) }
+}
+
+const outcomeName = (outcome: Outcome): string => {
+  if (outcome.kind === 'handshake') return outcome.kind
+  return outcome.answer.created > 0 ? 'accepted' : 'duplicate'
+}
+
+const refusalName = (error: unknown): string =>
+  error instanceof SignatureRefused ? error.reason : toServiceError(error).code
+
+export const acceptDelivery = async (
+  deps: AcceptDeps,
+  request: DeliveryRequest,
+): Promise<Outcome> => {
+  const config = findWebhook(deps, request.token)
+  if (config === undefined) throw new ServiceError('not_found', 'unknown webhook')
+  const { source_type: source } = config
+  try {
+    const outcome = await accept(deps, request, config)
+    deliveryCounter.inc({ source, outcome: outcomeName(outcome) })
+    return outcome
+  } catch (error) {
+    deliveryCounter.inc({ source, outcome: refusalName(error) })
+    throw error
+  }
 }

@@ -12,7 +12,7 @@ export const deliveryCounter = new Counter({
 
 export const refusalCounter = new Counter({
   name: 'guildhall_ingest_refusals_total',
-  help: 'Requests to webhook URLs that were refused, by error code',
+  help: 'Requests that were refused, also those for no known webhook, by error code',
   labelNames: ['code'] as const,
   registers: [metrics],
 })

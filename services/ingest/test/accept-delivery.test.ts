@@ -1,6 +1,8 @@
 import { deleteWebhook, endpointKey, setWebhookSecret, sha256Hex } from '@guildhall/contracts'
+import { metrics } from '@guildhall/runtime'
 import { waitFor } from '@guildhall/testing'
 import t from 'tap'
+import { deliveryCounter } from '../src/metrics.ts'
 import {
   type Answer,
   deliveriesOf,
@@ -360,4 +362,31 @@ t.test('a client over its rate is 429, told apart behind a trusted proxy only', 
   const other = await exposed.create(exposed.owner, 'generic')
   t.equal(await from(exposed, other.ingest_url, '198.51.100.1', '1'), 202)
   t.equal(await from(exposed, other.ingest_url, '198.51.100.2', '2'), 429, 'not believed')
+})
+
+t.test('outcomes are counted by source and reason, and name nobody', async (t) => {
+  const s = await setup(t)
+  const { ingest_url, signing_secret = '' } = await s.create(s.owner, 'gitea', {
+    target_queue: 'a-queue-of-somebody',
+  })
+  const counts = async () => {
+    const { values } = await deliveryCounter.get()
+    const ofGitea = values.filter(({ labels }) => labels.source === 'gitea')
+    return Object.fromEntries(ofGitea.map(({ labels, value }) => [labels.outcome, value]))
+  }
+  const before = await counts()
+  t.strictSame(before, {})
+  const headers = hubHeaders(signing_secret, G1_BODY)
+  for (const more of [headers, headers, {}, hubHeaders('wrong', G1_BODY)]) {
+    await s.post(ingest_url, G1_BODY, more)
+  }
+  t.strictSame(await counts(), {
+    accepted: 1,
+    duplicate: 1,
+    signature_missing: 1,
+    signature_mismatch: 1,
+  })
+  const text = await metrics.metrics()
+  t.notOk(text.includes('a-queue-of-somebody'))
+  t.notOk(text.includes(String(s.owner.user_id)))
 })

@@ -295,6 +295,7 @@ t.test('what is older than 30 days is forgotten, in batches, and nothing else', 
   await forgetOldRows(s.deps)
   t.strictSame(await s.db('answers'), [])
   t.strictSame(await s.db('webhook_urls').where({ webhook_id }), [])
+  t.strictSame(await s.db('webhooks').where({ webhook_id }), [])
   await waitFor(
     () => [...s.deps.webhookMirror.entries()].every(([, r]) => r.webhook_id !== webhook_id),
     { what: 'the bucket to forget the webhook' },

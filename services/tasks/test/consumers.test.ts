@@ -1,7 +1,7 @@
 import { headerJson, publish } from '@guildhall/bus'
 import {
-  deriveTodoId,
   type DeliveryMeta,
+  deriveTodoId,
   headers,
   newEndpointId,
   newWebhookId,
@@ -132,17 +132,34 @@ t.test('bodies that are not JSON arrive as they are', async (t) => {
   const s = await setup(t)
   const worker = s.worker()
   const table = [
-    { type: 'text/plain', body: Buffer.from('héllo'), payload: { encoding: 'utf8', body: 'héllo' } },
-    { type: 'application/octet-stream', body: Buffer.from([0, 255, 1]), payload: { encoding: 'base64', body: 'AP8B' } },
-    { type: 'application/json', body: Buffer.from('{broken'), payload: { encoding: 'utf8', body: '{broken' } },
-    { type: 'application/x-www-form-urlencoded', body: Buffer.from('payload=%7B%22a%22%3A1%7D'), payload: { a: 1 } },
+    {
+      type: 'text/plain',
+      body: Buffer.from('héllo'),
+      payload: { encoding: 'utf8', body: 'héllo' },
+    },
+    {
+      type: 'application/octet-stream',
+      body: Buffer.from([0, 255, 1]),
+      payload: { encoding: 'base64', body: 'AP8B' },
+    },
+    {
+      type: 'application/json',
+      body: Buffer.from('{broken'),
+      payload: { encoding: 'utf8', body: '{broken' },
+    },
+    {
+      type: 'application/x-www-form-urlencoded',
+      body: Buffer.from('payload=%7B%22a%22%3A1%7D'),
+      payload: { a: 1 },
+    },
     { type: 'application/json', body: Buffer.alloc(0), payload: null },
   ]
   for (const { type, body, payload } of table) {
     const { todo_id } = await deliver(s, body, { content_type: type })
     const claimed = await worker.next({ wait_seconds: 10 })
     t.equal(claimed.todo?.id, todo_id)
-    const expected = payload !== null && 'encoding' in payload ? { content_type: type, ...payload } : payload
+    const expected =
+      payload !== null && 'encoding' in payload ? { content_type: type, ...payload } : payload
     t.strictSame(claimed.todo?.payload, expected)
     await worker.complete({ id: todo_id })
   }

@@ -1,7 +1,7 @@
 import { buckets, streams, workKey } from '@guildhall/contracts'
 import t from 'tap'
-import { forgetOnce } from '../src/reconcilers/retention.ts'
 import { reconcileOnce } from '../src/reconcilers/reconcile.ts'
+import { forgetOnce } from '../src/reconcilers/retention.ts'
 import { setup } from './setup.ts'
 
 t.test('a whole system has nothing to reconcile', async (t) => {
@@ -39,10 +39,7 @@ t.test('lost messages, records and rows come back, and the work can be done', as
   })
   const first = await worker.next()
   const second = await worker.next()
-  t.strictSame(
-    [first.todo?.payload, second.todo?.payload],
-    [{ n: 1 }, { n: 2 }],
-  )
+  t.strictSame([first.todo?.payload, second.todo?.payload], [{ n: 1 }, { n: 2 }])
   t.match(await reconcileOnce(s.tasks), { records_restored: 0, messages_restored: 0 })
 })
 

@@ -110,7 +110,10 @@ interface SetupOptions {
   readonly own_server?: boolean
 }
 
-export const setup = async (t: Test, { own_server = false }: SetupOptions = {}): Promise<Bundle> => {
+export const setup = async (
+  t: Test,
+  { own_server = false }: SetupOptions = {},
+): Promise<Bundle> => {
   const nats = own_server ? await startNats() : await sharedServer()
   if (own_server) t.teardown(() => nats.stop())
   const bus = await connectBus({ url: nats.url, service: 'tasks', log })

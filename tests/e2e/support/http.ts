@@ -34,7 +34,7 @@ export const send = async (
     headers,
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(body === undefined ? {} : { body: body as BodyInit }), // fetch takes bytes; its type lags
+    ...(body === undefined ? {} : { body: body as string }), // bytes too, which the type leaves out
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: parse(text) }

@@ -49,7 +49,9 @@ export const legacyWorker = async (url: string, token: string): Promise<Worker> 
     notifications,
     toolNames: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name, args) => {
-      const result = CallToolResultSchema.parse(await client.callTool({ name, arguments: { ...args } }))
+      const result = CallToolResultSchema.parse(
+        await client.callTool({ name, arguments: { ...args } }),
+      )
       return outputOf(name, result, result.content)
     },
     close: () => client.close(),

@@ -51,8 +51,14 @@ export const requestOf = (
   const rest = Object.entries(input).filter(([field]) => !in_path.has(field))
   const path = fill(http.path, input).replace(/^\/api/, '')
   if (http.method === 'GET' || http.method === 'DELETE') {
-    const query = new URLSearchParams(rest.map(([field, value]) => [field, `${value}`]))
-    return { method: http.method, path: query.size > 0 ? `${path}?${query}` : path, body: undefined }
+    const query = new URLSearchParams(
+      rest.map(([field, value]): [string, string] => [field, `${value}`]),
+    )
+    return {
+      method: http.method,
+      path: query.size > 0 ? `${path}?${query}` : path,
+      body: undefined,
+    }
   }
   return { method: http.method, path, body: Object.fromEntries(rest) }
 }

@@ -4,7 +4,7 @@ import { interval, type Part } from '@guildhall/runtime'
 import type { Deps } from '../deps.ts'
 import { ANSWERS_KEPT_MS, forgetAnswers } from '../store/answers.ts'
 import { forgetEvents } from '../store/events.ts'
-import { endedUrls, forgetEndedSecrets, forgetUrls } from '../store/projection.ts'
+import { endedUrls, forgetEndedSecrets, forgetUrls, forgetWebhooks } from '../store/projection.ts'
 
 /** Retention, in batches, so that no statement holds many rows for long. */
 
@@ -28,6 +28,9 @@ const forgetEnded = async ({ db, webhooks }: Deps, before_ms: number): Promise<v
     if (ended.length < BATCH) break
   }
   await forgetEndedSecrets(db, before_ms)
+  for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
+    if ((await forgetWebhooks(db, before_ms, BATCH)) < BATCH) break
+  }
 }
 
 export const forgetOldRows = async (deps: Deps): Promise<void> => {

@@ -77,3 +77,16 @@ export const forgetEndedSecrets = async (db: Db, before_ms: number): Promise<voi
     { before },
   )
 }
+
+/** Deleted webhooks of which nothing is left but the row. */
+export const forgetWebhooks = async (db: Db, before_ms: number, limit: number): Promise<number> => {
+  const result = await db.raw(
+    `delete from webhooks where webhook_id in (
+       select w.webhook_id from webhooks w where w.deleted_at < :before::timestamptz
+         and not exists (select from webhook_urls u where u.webhook_id = w.webhook_id)
+         and not exists (select from webhook_secrets s where s.webhook_id = w.webhook_id)
+       limit :limit)`,
+    { before: new Date(before_ms).toISOString(), limit },
+  )
+  return result.rowCount
+}
