@@ -50,6 +50,12 @@ const restartUntilReady = async (process: Process, log: FaultDeps['log']): Promi
 }
 
 const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
+  let made = 0
+  /** The tracks run at their own pace, so no two faults may draw from one stream. */
+  const own = (name: string): Random => {
+    made += 1
+    return random.fork(`${name}/${made}`)
+  }
   // A process that is down for one fault is not taken for another.
   const taken = new Set<Process>()
 
@@ -73,14 +79,14 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
   const kill = (name: string, ...processes: Process[]): Fault =>
     onProcesses(`kill -9 ${name}`, processes, async () => {
       await Promise.all(processes.map((process) => process.kill()))
-      await sleep(random.between(0, 1_000))
+      await sleep(own(name).between(0, 1_000))
       await Promise.all(processes.map((process) => restartUntilReady(process, log)))
     })
 
   const pause = (name: string, process: Process): Fault =>
     onProcesses(`pause ${name}`, [process], async () => {
       process.pause()
-      await sleep(random.between(1_000, 5_000))
+      await sleep(own(name).between(1_000, 5_000))
       process.resume()
     })
 
@@ -90,21 +96,23 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
   const jump = (index: number, file: string): Fault => ({
     name: `clock of tasks-${index} jumps`,
     run: async () => {
-      for (const offset_ms of random.shuffle([MINUTES_10_MS, -MINUTES_10_MS])) {
+      const dice = own(file)
+      for (const offset_ms of dice.shuffle([MINUTES_10_MS, -MINUTES_10_MS])) {
         writeFileSync(file, `${offset_ms}`)
-        await sleep(random.between(1_000, 2_000))
+        await sleep(dice.between(1_000, 2_000))
       }
       writeFileSync(file, '0')
     },
   })
 
   /** A replica comes up on a machine whose clock is wrong, which is then set right. */
-  const startWrong = (index: number, file: string, replica: Process): Fault =>
+  const startWrong = (index: number, file: string, replica: RunningService): Fault =>
     onProcesses(`tasks-${index} starts with a wrong clock`, [replica], async () => {
-      writeFileSync(file, `${random.pick([MINUTES_10_MS, -MINUTES_10_MS])}`)
+      const dice = own(replica.name)
+      writeFileSync(file, `${dice.pick([MINUTES_10_MS, -MINUTES_10_MS])}`)
       await replica.kill()
       await restartUntilReady(replica, log)
-      await sleep(random.between(1_000, 3_000))
+      await sleep(dice.between(1_000, 3_000))
       writeFileSync(file, '0')
     })
 
@@ -114,13 +122,16 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
     services: [
       ...replicas.map((replica) => kill(replica.name, replica)),
       ...each('tasks').map((replica) => pause(replica.name, replica)),
-      ...each('mcp-gateway').slice(0, 1).map((replica) => pause(replica.name, replica)),
-      ...each('ingest').slice(0, 1).map((replica) => pause(replica.name, replica)),
+      ...each('mcp-gateway')
+        .slice(0, 1)
+        .map((replica) => pause(replica.name, replica)),
+      ...each('ingest')
+        .slice(0, 1)
+        .map((replica) => pause(replica.name, replica)),
       kill('all of tasks', ...each('tasks')),
     ],
+    killed_first: [kill('nats-server', nats), kill('postgres', postgres)],
     below: [
-      kill('nats-server', nats),
-      kill('postgres', postgres),
       pause('nats-server', nats),
       pause('postgres', postgres),
       ...clock_files.flatMap((file, i): Fault[] => {
@@ -132,14 +143,6 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
   }
 }
 
-/** The kills of what everything stands on come first, so that a short run has them too. */
-const order = (faults: readonly Fault[], random: Random): Fault[] => {
-  const [first, second, ...rest] = faults
-  return first === undefined || second === undefined
-    ? [...faults]
-    : [...random.shuffle([first, second]), ...random.shuffle(rest)]
-}
-
 /** Runs until told to stop; then lets the faults that are under way end, which mends them. */
 export const runFaults = async (
   deps: FaultDeps,
@@ -147,9 +150,9 @@ export const runFaults = async (
   skip: (name: string) => boolean = () => false,
 ): Promise<void> => {
   const { history, random, log } = deps
-  const { services, below } = createFaults(deps)
-  const track = async (faults: readonly Fault[], own: Random): Promise<void> => {
-    let turn = order(faults, own)
+  const { services, killed_first, below } = createFaults(deps)
+  const track = async (first_turn: readonly Fault[], own: Random): Promise<void> => {
+    let turn = first_turn
     while (goesOn()) {
       for (const { name, run } of turn) {
         await sleep(own.between(150, 900))
@@ -160,11 +163,13 @@ export const runFaults = async (
         await run()
         history.fault(name, 'end')
       }
-      turn = own.shuffle(faults)
+      turn = own.shuffle(first_turn)
     }
   }
+  const own = random.fork('order')
   await Promise.all([
-    track(services, random.fork('services')),
-    track(below, random.fork('below')),
+    track(own.shuffle(services), random.fork('services')),
+    // What everything stands on is killed first, so that a short run has that too.
+    track([...own.shuffle(killed_first), ...own.shuffle(below)], random.fork('below')),
   ])
 }

@@ -65,7 +65,9 @@ export const readFinalState = (
 ): FinalState | undefined => {
   const begin = lines.findLastIndex((line) => line.kind === 'mark' && line.mark === 'audit')
   if (begin === -1) return undefined
-  const since = new Set(lines.slice(begin).flatMap((line) => (line.kind === 'call' ? [line.n] : [])))
+  const since = new Set(
+    lines.slice(begin).flatMap((line) => (line.kind === 'call' ? [line.n] : [])),
+  )
   const audit = calls.filter((call) => call.actor === AUDITOR && since.has(call.n))
   const pages = lastListing(audit, 'list_todos', Page)
   const event_pages = lastListing(audit, 'list_webhook_events', EventPage)

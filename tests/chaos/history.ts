@@ -73,12 +73,15 @@ export interface History {
   record(call: CallInfo, make: () => Promise<Outcome>): Promise<Outcome>
   fault(what: string, phase: 'begin' | 'end'): void
   mark(mark: z.infer<typeof MarkLine>['mark'], note?: string): void
+  /** How often a call of this name succeeded. */
+  succeeded(name: string): number
   close(): void
 }
 
 export const openHistory = (file: string): History => {
   mkdirSync(dirname(file), { recursive: true })
   const out = openSync(file, 'w')
+  const succeeded = new Map<string, number>()
   let calls = 0
   let open = true
   const write = (line: Unstamped<Line>): void => {
@@ -94,10 +97,12 @@ export const openHistory = (file: string): History => {
       write({ kind: 'call', n, ...call })
       const outcome = await make()
       write({ kind: 'answer', n, outcome })
+      if (outcome.kind === 'ok') succeeded.set(call.name, (succeeded.get(call.name) ?? 0) + 1)
       return outcome
     },
     fault: (what, phase) => write({ kind: 'fault', what, phase }),
     mark: (mark, note = '') => write({ kind: 'mark', mark, note }),
+    succeeded: (name) => succeeded.get(name) ?? 0,
     close: () => {
       if (!open) return
       open = false

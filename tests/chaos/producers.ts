@@ -64,7 +64,13 @@ const deliver = (world: World, random: Random, actor: string, item: string): Pro
         'x-hub-signature-256': sign(secret, body),
       }
       const timeout_ms = DELIVERY_TIMEOUT_MS
-      const sent = await world.http.send({ url: url.href, method: 'POST', headers, body, timeout_ms })
+      const sent = await world.http.send({
+        url: url.href,
+        method: 'POST',
+        headers,
+        body,
+        timeout_ms,
+      })
       return toOutcome(sent, 202)
     })
   })

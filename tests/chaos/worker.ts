@@ -115,7 +115,11 @@ export const runWorker = async (
   }
 
   const actOn = (held: Held, name: string, more: Readonly<Record<string, unknown>> = {}) => {
-    const input = { id: held.id, ...(sends_token ? { lease_token: held.lease_token } : {}), ...more }
+    const input = {
+      id: held.id,
+      ...(sends_token ? { lease_token: held.lease_token } : {}),
+      ...more,
+    }
     return call(name, input, { claim: held.lease_token })
   }
 

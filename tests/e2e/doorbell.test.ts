@@ -86,7 +86,8 @@ t.test('D1 D2 D6 one ring per endpoint over all replicas, and none for anybody e
   const first = made[0] ?? ''
   const stream = mine.find((candidate) => candidate.rung().includes(first))
   const ring = ringsOf(stream?.messages ?? []).find(({ meta }) => meta.todo_id === first)
-  t.strictSame(ring?.meta, { todo_id: first, queue: 'orders' })
+  const source = `agent:${agent.endpoint.agent_id}`
+  t.strictSame(ring?.meta, { todo_id: first, queue: 'orders', kind: 'handoff', source })
   t.match(ring?.content, /claim_next/, 'it asks for the lifecycle')
   t.notMatch(JSON.stringify(stream?.messages), /4111/, 'and carries no payload')
   const updates = stream?.messages.filter(({ method }) => method === UPDATED) ?? []
@@ -143,13 +144,18 @@ t.test('D7 an attach rings for the oldest three, and not for them again', async 
   const agent = await owner.vend({ queues: ['backlog'] })
   const waiting: string[] = []
   for (let i = 0; i < 5; i += 1) waiting.push(await add(agent, 'backlog'))
+  const isListed = async (id: string): Promise<boolean> => {
+    const { todos } = await agent.call(listTodos, { queue: 'backlog', state: 'pending' })
+    return todos.some((todo) => todo.id === id)
+  }
   const heardAt = async (url: string, expected: number) => {
     const stream = await attached(t, url, agent)
     await waitFor(() => stream.rung().length >= expected, { what: `${expected} rings at attach` })
     const [marker = ''] = await untilAllHeard(agent, 'backlog', [stream])
     stream.close()
-    // Taken before the next attach, which would ring for it as one that waits.
+    // Gone before the next attach, which would ring for it as one that waits.
     await agent.call(complete, { id: (await agent.call(claim, { id: marker })).id })
+    await waitFor(async () => !(await isListed(marker)), { what: 'the marker to leave the list' })
     return stream.rung().filter((id) => id !== marker)
   }
   t.strictSame(await heardAt(left, RINGS_ON_ATTACH), waiting.slice(0, 3))

@@ -25,4 +25,5 @@ export {
   parseInput,
   serveOperations,
 } from './serve.ts'
+export { serverTime } from './server-time.ts'
 export { allStreams, applyTopology, durables, verifyTopology } from './topology.ts'

@@ -104,10 +104,20 @@ export const withFileLock = (
  */
 export const processIdentity = (pid: number): string | undefined => {
   const fields = statFields(pid)
-  if (fields === undefined || fields[0] === 'Z' || fields[0] === 'X') return undefined
+  if (fields === undefined) return undefined
+  const [state] = fields
+  // A killed process is shown as a zombie as soon as its first thread is gone. Until the others
+  // are, it still holds its files and ports.
+  const isDead = state === 'X' || (state === 'Z' && Number(fields[THREAD_COUNT_FIELD]) <= 1)
+  if (isDead) return undefined
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  return `${boot}/${fields[19]}`
+  return `${boot}/${fields[START_TIME_FIELD]}`
 }
+
+// Of the list below, in which proc(5)'s third field comes first.
+const PARENT_FIELD = 1
+const THREAD_COUNT_FIELD = 17
+const START_TIME_FIELD = 19
 
 /** State, parent and so on of a process, as proc(5) numbers them from 3. */
 const statFields = (pid: number): string[] | undefined => {
@@ -125,7 +135,7 @@ export const childIdentities = (parent: number): Map<number, string> => {
   const children = new Map<number, string>()
   for (const entry of readdirSync('/proc')) {
     const pid = Number(entry)
-    if (!Number.isInteger(pid) || statFields(pid)?.[1] !== `${parent}`) continue
+    if (!Number.isInteger(pid) || statFields(pid)?.[PARENT_FIELD] !== `${parent}`) continue
     const identity = processIdentity(pid)
     if (identity !== undefined) children.set(pid, identity)
   }

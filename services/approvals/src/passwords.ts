@@ -55,6 +55,7 @@ export const createPasswords = (own_cost: Cost = COST): Passwords => {
   const inTurn = bounded({
     at_once: PASSWORD_HASHES_AT_ONCE,
     waiting_max: PASSWORD_HASHES_WAITING_MAX,
+    refusal: 'too many passwords are being checked right now',
   })
   const nobody: StoredHash = {
     cost: own_cost,

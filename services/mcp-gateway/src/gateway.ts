@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from './config.ts'
 import { Doorbell } from './doorbell/doorbell.ts'
 import { createApp } from './http/app.ts'
+import { closeApp } from './http/close-app.ts'
 import { parseNetworks } from './http/client-address.ts'
 import type { HttpServices } from './http/http-services.ts'
 import { createPerimeter } from './http/origin-host.ts'
@@ -61,18 +62,6 @@ const wire = ({ config, bus, clock, log }: GatewayOptions, draining: () => boole
   return { identity, services, app: createApp(services) }
 }
 
-const IDLE_SWEEP_MS = 50
-
-/** A connection that was busy when the listener closed turns idle later; nobody else ends it then. */
-const closeServer = async (app: FastifyInstance): Promise<void> => {
-  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
-  try {
-    await app.close()
-  } finally {
-    clearInterval(sweep)
-  }
-}
-
 export const createGateway = (options: GatewayOptions): Gateway => {
   const { config, log } = options
   let draining = false
@@ -100,7 +89,7 @@ export const createGateway = (options: GatewayOptions): Gateway => {
       await new Promise((resolve) => setTimeout(resolve, config.DRAIN_DELAY_MS))
       // Streams first: their clients attach to another replica while the last calls finish here.
       await doorbell.stop()
-      await closeServer(app)
+      await closeApp(app)
       await identity.stop()
       await loading?.catch(() => undefined)
     },

@@ -11,6 +11,7 @@ import {
 import { composeTasks } from './compose.ts'
 import { TasksConfig } from './config.ts'
 import { migrations } from './migrations/index.ts'
+import { followBusClock } from './reconcilers/follow-bus-clock.ts'
 
 const config = loadConfig(TasksConfig, process.env)
 const log = createLogger({ service: 'tasks', level: config.LOG_LEVEL })
@@ -33,6 +34,7 @@ await runService({
   parts: [
     { name: 'bus', start: () => verifyTopology(bus), stop: () => bus.close() },
     { name: 'database', start: async () => undefined, stop: () => db.destroy() },
+    followBusClock(bus, clock, log),
     ...parts,
     opsServer({
       host: config.HTTP_HOST,

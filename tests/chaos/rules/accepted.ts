@@ -49,7 +49,9 @@ const checkItem = (item: Item, todos: readonly FinalTodo[]): Violation[] => {
   }
   const { id: todo_id } = todo
   if (!item.possible) {
-    return [{ rule: 'todo-from-nothing', todo_id, message: `every try of ${item.name} was refused` }]
+    return [
+      { rule: 'todo-from-nothing', todo_id, message: `every try of ${item.name} was refused` },
+    ]
   }
   if (!item.accepted || item.ids.has(todo_id)) return []
   const message = `${item.name} was answered with ${[...item.ids].join(' and ')}`
@@ -66,10 +68,7 @@ const checkEvents = (items: readonly Item[], events: number | undefined): Violat
   return [{ rule: 'history-incomplete', message }]
 }
 
-export const checkAccepted = (
-  items: ReadonlyMap<string, Item>,
-  final: FinalState,
-): Violation[] => {
+export const checkAccepted = (items: ReadonlyMap<string, Item>, final: FinalState): Violation[] => {
   const by_item = todosByItem(final)
   const unknown = [...by_item].filter(([name]) => !items.has(name)).flatMap(([, todos]) => todos)
   return [

@@ -58,8 +58,7 @@ const gapsOf = (todo_id: string, claims: readonly Claim[], total: number): Gap[]
 }
 
 const couldFill = (call: Call, gap: Gap): boolean =>
-  call.invoked_at < gap.made_before &&
-  (call.name === 'claim_next' || call.input.id === gap.todo_id)
+  call.invoked_at < gap.made_before && (call.name === 'claim_next' || call.input.id === gap.todo_id)
 
 /**
  * A number that nobody was given must be that of a claim whose answer was lost. Each call can have

@@ -2,6 +2,7 @@ import { MCP_BODY_MAX_BYTES, ServiceError } from '@guildhall/contracts'
 import { newRequestId } from '@guildhall/runtime'
 import { type FastifyError, type FastifyInstance, fastify } from 'fastify'
 import { addRestRoutes } from '../rest/rest-routes.ts'
+import { countRequests } from './close-app.ts'
 import { addHealthRoutes } from './health-routes.ts'
 import type { HttpServices } from './http-services.ts'
 import { addMcpRoute } from './mcp-route.ts'
@@ -46,6 +47,7 @@ export const createApp = (services: HttpServices): FastifyInstance => {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 200 },
   })
+  countRequests(app)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
