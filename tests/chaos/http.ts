@@ -53,7 +53,12 @@ export const openHttp = (): Http => {
   return { send, close: () => agent.destroy() }
 }
 
-const ErrorAnswer = z.object({ code: z.string(), message: z.string() })
+/** `message` for agents and owners, `error` for providers. */
+const ErrorAnswer = z.object({
+  code: z.string(),
+  message: z.string().optional(),
+  error: z.string().optional(),
+})
 
 export const parseJson = (text: string): unknown => {
   try {
@@ -65,7 +70,7 @@ export const parseJson = (text: string): unknown => {
 
 export const errorOutcome = (body: unknown): Outcome | undefined => {
   const { data } = ErrorAnswer.safeParse(body)
-  return data && { kind: 'error', code: data.code, message: data.message }
+  return data && { kind: 'error', code: data.code, message: data.message ?? data.error ?? '' }
 }
 
 /** The outcome of a request of which one status means success, and other answers an error body. */

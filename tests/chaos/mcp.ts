@@ -8,7 +8,7 @@ const PROTOCOL_VERSION = '2025-11-25'
 
 const Result = z.object({
   isError: z.boolean().optional(),
-  structuredContent: z.unknown(),
+  structuredContent: z.unknown().optional(),
   content: z.array(z.object({ text: z.string() })),
 })
 

@@ -17,6 +17,7 @@ import { postRpc } from './support/agent.ts'
 import { attach, type EventStream, TOOLS_CHANGED } from './support/event-stream.ts'
 import { firstOwner, type Vended } from './support/owner.ts'
 import { runningSystem } from './support/running-system.ts'
+import { SETTLING, settledStream } from './support/settled-stream.ts'
 import { accepted, deliver, githubBody } from './support/webhook.ts'
 
 /** What an owner or an agent changes about an endpoint, as everybody else sees it, on all replicas. */
@@ -76,7 +77,7 @@ t.test(
   'C9 C1 a revoked endpoint loses its streams at once, its claims and its webhooks',
   async (t) => {
     const agent = await owner.vend({ queues: ['work'] })
-    const heir = await owner.vend({ queues: ['work'] })
+    const heir = await owner.vend({ queues: ['work', SETTLING] })
     const streams = [await attached(t, left, agent), await attached(t, right, agent)]
     const theirs = await attached(t, left, heir)
     const webhook = await agent.call(createWebhook, { source_type: 'github', target_queue: 'work' })

@@ -1,6 +1,7 @@
 // The detached process behind `make up`: it owns every other one. Started by up.ts under a file
 // lock, so there is one per checkout. It uses the process supervision of libs/testing, which is
 // the single place for that.
+import { existsSync } from 'node:fs'
 import { writeDevFile } from './dev-file.ts'
 import type { KeptUnit } from './keep-running.ts'
 import { createDirectories, logFile } from './layout.ts'
@@ -20,6 +21,7 @@ import {
 } from './state.ts'
 
 const ROTATE_EVERY_MS = 60_000
+const CHECK_STATE_EVERY_MS = 2_000
 // They were asked to end when their supervisor died; whoever still runs is not listening.
 const LEFTOVER_DEADLINE_MS = 3_000
 const SERVERS = ['nats-server', 'postgres']
@@ -28,8 +30,14 @@ const options = readOptions(process.argv.slice(2), process.env)
 const { layout } = options
 createDirectories(layout)
 
-const log = (msg: string, details?: Record<string, unknown>): void =>
-  logEvent(logFile(layout, 'supervisor'), msg, details)
+/** Never throws: a full disk, or no directory any more, must not end what runs. */
+const log = (msg: string, details?: Record<string, unknown>): void => {
+  try {
+    logEvent(logFile(layout, 'supervisor'), msg, details)
+  } catch {
+    // There is nowhere else to say it.
+  }
+}
 
 const units: KeptUnit[] = []
 let phase: State['phase'] = 'starting'
@@ -130,6 +138,10 @@ const main = async (): Promise<void> => {
   record()
   tell({ type: 'ready' })
   setInterval(rotateLogs, ROTATE_EVERY_MS)
+  // Somebody deleted var/ for a new beginning: without it `make down` could not find us.
+  setInterval(() => {
+    if (!existsSync(layout.stateFile)) void shutDown(0)
+  }, CHECK_STATE_EVERY_MS)
 }
 
 await main()

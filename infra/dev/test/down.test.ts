@@ -2,19 +2,13 @@ import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import {
   createFakeRepository,
   environmentOf,
   type FakeRepository,
   isAlive,
 } from './fake-repository.ts'
-
-const setup = async (t: Test): Promise<FakeRepository> => {
-  const repository = await createFakeRepository(t.testdir())
-  t.teardown(() => repository.down())
-  return repository
-}
 
 const migrationRuns = async (repository: FakeRepository): Promise<number> => {
   const client = new pg.Client(environmentOf(repository, 'approvals').DATABASE_URL)
@@ -25,7 +19,7 @@ const migrationRuns = async (repository: FakeRepository): Promise<number> => {
 }
 
 t.test('down ends all of it, and the data is there at the next up', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   const first = repository.devFile()
   const stopped = await repository.down()
@@ -43,7 +37,7 @@ t.test('down ends all of it, and the data is there at the next up', async (t) =>
 })
 
 t.test('down never ends a process that was given the pid of one of ours', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   await repository.down()
   const stranger = spawn('sleep', ['60'])

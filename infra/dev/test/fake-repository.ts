@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isPortFree, natsBinary, processIdentity } from '@guildhall/testing'
+import type { Test } from 'tap'
 import type { DevFile } from '../src/dev-file.ts'
 import type { ServiceDefinition } from '../src/services.ts'
 
@@ -103,14 +104,24 @@ const run = (script: string, args: string[], env: NodeJS.ProcessEnv): Promise<Ra
 /** A base of which every port that is used here is free. */
 const freePortBase = async (): Promise<number> => {
   for (;;) {
-    const base = 20_000 + 40 * Math.floor(Math.random() * 290)
+    // Below those that freePort gives to other tests.
+    const base = 10_000 + 40 * Math.floor(Math.random() * 240)
     const offsets = [0, 10, 13, 22, 23, 32]
     const free = await Promise.all(offsets.map((offset) => isPortFree(base + offset)))
     if (free.every(Boolean)) return base
   }
 }
 
-export const createFakeRepository = async (root: string): Promise<FakeRepository> => {
+/** Stopped and removed with the test. */
+export const createFakeRepository = async (t: Test): Promise<FakeRepository> => {
+  // In this order: tap removes the directory before it runs a teardown that was added later.
+  let repository: FakeRepository | undefined
+  t.teardown(() => repository?.down())
+  repository = await build(t.testdir())
+  return repository
+}
+
+const build = async (root: string): Promise<FakeRepository> => {
   const pgEntry = import.meta.resolve('pg')
   for (const [path, text] of Object.entries(FILES)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })

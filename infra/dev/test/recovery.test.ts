@@ -1,17 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitFor } from '@guildhall/testing'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createFakeRepository, type FakeRepository, isAlive } from './fake-repository.ts'
 
-const setup = async (t: Test): Promise<FakeRepository> => {
-  const repository = await createFakeRepository(t.testdir())
-  t.teardown(() => repository.down())
-  return repository
-}
-
 t.test('whatever dies is started again, and the pids are kept current', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   for (const name of ['approvals', 'nats-server', 'postgres']) {
     const pid = repository.devFile().pids[name]!
@@ -28,7 +22,7 @@ t.test('whatever dies is started again, and the pids are kept current', async (t
 })
 
 t.test('after a kill -9 of the supervisor the next up cleans up and starts anew', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   // Stubborn services outlive the death signal, as one that is stuck would.
   await repository.up({ GUILDHALL_FAKE_STUBBORN: '1' })
   const before = repository.devFile()
@@ -43,7 +37,7 @@ t.test('after a kill -9 of the supervisor the next up cleans up and starts anew'
 })
 
 t.test('credentials that were lost are not invented: the owner still gets in', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   await repository.down()
   rmSync(join(repository.root, 'var/bootstrap.json'))
@@ -52,4 +46,13 @@ t.test('credentials that were lost are not invented: the owner still gets in', a
   t.equal(repository.devFile().agent, undefined)
   t.match(output, repository.devFile().owner.login_url)
   t.match(output, 'shown once and then lost')
+})
+
+t.test('when var/ is deleted under it, it ends instead of running unseen', async (t) => {
+  const repository = await createFakeRepository(t)
+  await repository.up()
+  const { pids } = repository.devFile()
+  rmSync(join(repository.root, 'var/run'), { recursive: true })
+  const allEnded = () => !Object.values(pids).some(isAlive)
+  t.ok(await waitFor(allEnded, { timeout_ms: 20_000, what: 'everything to end' }))
 })

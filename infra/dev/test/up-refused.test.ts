@@ -1,17 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createFakeRepository, type FakeRepository } from './fake-repository.ts'
 
-const setup = async (t: Test): Promise<FakeRepository> => {
-  const repository = await createFakeRepository(t.testdir())
-  t.teardown(() => repository.down())
-  return repository
-}
-
 t.test('a second up starts nothing, and shows the same with a new login link', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   const before = repository.devFile()
   const { code, output } = await repository.up()
@@ -25,14 +19,14 @@ t.test('a second up starts nothing, and shows the same with a new login link', a
 })
 
 t.test('two at the same time start one', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const [one, two] = await Promise.all([repository.up(), repository.up()])
   t.strictSame([one.code, two.code], [0, 0], one.output + two.output)
   t.equal([one, two].filter(({ output }) => output.includes('already running')).length, 1)
 })
 
 t.test('a port that is taken is named, with the way out, and nothing stays', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const squatter = createServer().listen(repository.portBase + 10, '127.0.0.1')
   t.teardown(() => squatter.close())
   const { code, output } = await repository.up()
@@ -43,7 +37,7 @@ t.test('a port that is taken is named, with the way out, and nothing stays', asy
 })
 
 t.test('a service that cannot start fails the up with its own words', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const { code, output } = await repository.up({ GUILDHALL_FAKE_BROKEN: 'approvals' })
   t.equal(code, 1)
   t.match(output, 'approvals is not ready: it ended 3 times')

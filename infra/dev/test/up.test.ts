@@ -3,19 +3,13 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startNats, startPostgres, waitFor } from '@guildhall/testing'
 import pg from 'pg'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import {
   createFakeRepository,
   environmentOf,
   type FakeRepository,
   isAlive,
 } from './fake-repository.ts'
-
-const setup = async (t: Test): Promise<FakeRepository> => {
-  const repository = await createFakeRepository(t.testdir())
-  t.teardown(() => repository.down())
-  return repository
-}
 
 /** The least that DATABASE_URL has to be: no superuser, but may make roles and databases. */
 const createAdmin = async (postgres: PostgresServer): Promise<string> => {
@@ -27,7 +21,7 @@ const createAdmin = async (postgres: PostgresServer): Promise<string> => {
 }
 
 t.test('up brings everything, says how to use it, and gives each service its own', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const { code, output } = await repository.up()
   t.equal(code, 0, output)
 
@@ -59,7 +53,7 @@ t.test('up brings everything, says how to use it, and gives each service its own
 })
 
 t.test('servers that are given by URL are used, and none is started', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const [nats, postgres] = await Promise.all([startNats(), startPostgres({ fsync: false })])
   const admin = await createAdmin(postgres)
   const { code, output } = await repository.up({ NATS_URL: nats.url, DATABASE_URL: admin })
@@ -77,7 +71,7 @@ t.test('servers that are given by URL are used, and none is started', async (t) 
 })
 
 t.test('Ctrl-C while it comes up leaves nothing running', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   const up = repository.startUp()
   await once(up.stdout!, 'data')
   await waitFor(() => existsSync(join(repository.root, 'var/run/supervisor.json')), {
@@ -92,7 +86,7 @@ t.test('Ctrl-C while it comes up leaves nothing running', async (t) => {
 })
 
 t.test('logs are shown in readable form', async (t) => {
-  const repository = await setup(t)
+  const repository = await createFakeRepository(t)
   await repository.up()
   const { output } = await repository.logs()
   t.match(output, /approvals +INFO +up/)

@@ -19,6 +19,8 @@ export interface Kv<T> {
   put(key: string, value: T): Promise<number>
   /** Leaves a marker, as the KV convention has it. */
   delete(key: string): Promise<void>
+  /** Removes every trace, for keys that will not come back: markers would pile up for ever. */
+  forget(key: string): Promise<void>
 }
 
 export interface Entry<T> {
@@ -71,6 +73,13 @@ export const createKv = <T>(bus: Bus, bucket: string, schema: z.ZodType<T>): Kv<
     put: async (key, value) => {
       try {
         return (await bus.js.publish(subject(key), JSON.stringify(value))).seq
+      } catch (error) {
+        throw busUnavailable(error)
+      }
+    },
+    forget: async (key) => {
+      try {
+        await bus.jsm.streams.purge(stream, { filter: subject(key) })
       } catch (error) {
         throw busUnavailable(error)
       }

@@ -1,4 +1,5 @@
 import * as identity from './identity.ts'
+import * as lease from './lease.ts'
 import type { Operation } from './operation.ts'
 import * as todos from './todos.ts'
 import * as webhooks from './webhooks.ts'
@@ -17,8 +18,8 @@ export const operations = [
   todos.oldestPending,
   todos.createTodo,
   todos.retryTodo,
-  todos.getDefaultLease,
-  todos.setDefaultLease,
+  lease.getDefaultLease,
+  lease.setDefaultLease,
   webhooks.createWebhook,
   webhooks.listWebhooks,
   webhooks.rotateWebhook,

@@ -7,7 +7,7 @@ import {
 } from './limits.ts'
 import { operation } from './operation.ts'
 import { SourceType } from './source-types.ts'
-import { Timestamp } from './todos.ts'
+import { Timestamp } from './todo.ts'
 
 /** People, agents, endpoints and credentials. Owned by the approvals service; humans only. */
 

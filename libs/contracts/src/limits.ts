@@ -42,7 +42,8 @@ export const RESULT_MAX_BYTES = 262_144
 export const CREATE_PAYLOAD_MAX_BYTES = 262_144
 /** A payload above this is not put into a claim's answer; it is read in pages instead. */
 export const CLAIM_PAYLOAD_INLINE_MAX_BYTES = 131_072
-export const PAYLOAD_PAGE_BYTES = 65_536
+/** Base64 makes 16 KiB of it: an answer stays below 20,000 characters. */
+export const PAYLOAD_PAGE_BYTES = 12_288
 export const IDEMPOTENCY_KEY_MAX_CHARS = 200
 
 /** Terminal work items, deliveries and their deduplication are kept this long. */

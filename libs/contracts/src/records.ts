@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Endpoint } from './identity.ts'
 import { AgentId, EndpointId, QueueName, TodoId, UserId, WebhookId } from './ids.ts'
 import { SourceType, TrustMode } from './source-types.ts'
-import { Attempt, Priority, TodoState } from './todos.ts'
+import { Attempt, Priority, TodoState } from './todo.ts'
 
 /** What lies in streams and buckets. Every record names its version; an unknown one is refused. */
 
@@ -82,7 +82,8 @@ export const DeliveryMeta = z.strictObject({
   todo_id: TodoId,
   webhook_id: WebhookId,
   owner_id: UserId,
-  endpoint_id: EndpointId,
+  /** Null for a webhook that a human made. */
+  endpoint_id: EndpointId.nullable(),
   source_type: SourceType,
   queue: QueueName,
   trust_mode: TrustMode,

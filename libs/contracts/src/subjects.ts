@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Operation } from './operation.ts'
-import type { Priority } from './todos.ts'
+import type { Priority } from './todo.ts'
 
 /** Names on the bus. Nothing else in the system builds a subject, stream or bucket name. */
 

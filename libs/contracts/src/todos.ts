@@ -6,12 +6,9 @@ import {
   ATTEMPTS_MAX_MAX,
   ATTEMPTS_PAGE_DEFAULT,
   ATTEMPTS_PAGE_MAX,
-  CLAIM_PAYLOAD_INLINE_MAX_BYTES,
   CLAIM_WAIT_MAX_SECONDS,
   CLAIMANT_MAX_BYTES,
-  IDEMPOTENCY_KEY_MAX_CHARS,
   LEASE_DEFAULT_SECONDS,
-  LEASE_ENDPOINT_DEFAULT_MIN_SECONDS,
   LEASE_MAX_SECONDS,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
@@ -20,112 +17,20 @@ import {
   TITLE_MAX_CHARS,
 } from './limits.ts'
 import { operation } from './operation.ts'
+import {
+  Attempt,
+  ClaimedTodo,
+  claimShape,
+  IdempotencyKey,
+  JsonValue,
+  Priority,
+  payloadShape,
+  rowShape,
+  Timestamp,
+  TodoRow,
+} from './todo.ts'
 
 /** Operations of the work queue. Owned by the tasks service. */
-
-/** awaiting_verification is reached only by tasks of goals; a todo never enters it. */
-export const TodoState = z.enum(['pending', 'claimed', 'awaiting_verification', 'done', 'failed'])
-export type TodoState = z.infer<typeof TodoState>
-
-/** In the order in which claim_next looks at them. */
-export const Priority = z.enum(['high', 'normal', 'low'])
-export type Priority = z.infer<typeof Priority>
-
-export const Timestamp = z.iso.datetime()
-
-/** Any JSON value. The types are listed because clients refuse a parameter without a type. */
-export const JsonValue = z
-  .unknown()
-  .meta({ type: ['object', 'array', 'string', 'number', 'boolean', 'null'] })
-
-export const IdempotencyKey = z
-  .string()
-  .min(1)
-  .max(IDEMPOTENCY_KEY_MAX_CHARS)
-  .describe('Repeat a call whose answer was lost with the same key: it takes effect once.')
-
-export const AttemptOutcome = z.enum([
-  'completed',
-  'failed',
-  'released',
-  'lease_expired',
-  'reaped',
-  'canceled',
-  'revoked',
-])
-export type AttemptOutcome = z.infer<typeof AttemptOutcome>
-
-export const AttemptDisposition = z.enum([
-  'done',
-  'retry_scheduled',
-  'requeued',
-  'dead_lettered',
-  'canceled',
-])
-export type AttemptDisposition = z.infer<typeof AttemptDisposition>
-
-/** One claim of a todo and how it ended. Absent values are null, never omitted. */
-export const Attempt = z.strictObject({
-  seq: z.int().positive().describe('Counts every claim ever made of this todo; never reused'),
-  attempt: z.int().positive(),
-  claimer_kind: z.enum(['endpoint', 'owner']),
-  claimant: z.string().nullable(),
-  claimed_at: Timestamp,
-  last_heartbeat_at: Timestamp.nullable(),
-  ended_at: Timestamp.nullable(),
-  outcome: AttemptOutcome.nullable(),
-  disposition: AttemptDisposition.nullable(),
-  died: z.boolean(),
-  summary: z.string().nullable(),
-  summary_truncated: z.boolean(),
-  artifact: z.string().nullable(),
-})
-export type Attempt = z.infer<typeof Attempt>
-
-const rowShape = {
-  id: TodoId,
-  queue: QueueName,
-  source: z.string().optional(),
-  kind: z.string().optional(),
-  title: z.string(),
-  state: TodoState,
-  owner: z.string().optional().describe('Who holds it: agent:<id> or human:<id>'),
-  assignee: z.string().optional(),
-  attempt: z.int().min(0),
-  max_attempts: z.int().positive(),
-  lease_expires_at: Timestamp.optional(),
-  next_retry_at: Timestamp.nullable(),
-  dead_letter: z.boolean(),
-  created_at: Timestamp,
-  payload_size: z.int().min(0).describe('Bytes'),
-  priority: Priority,
-  not_before: Timestamp.optional(),
-}
-
-/** The compact form of every listing and every answer but a claim's: never the payload. */
-export const TodoRow = z.strictObject(rowShape)
-export type TodoRow = z.infer<typeof TodoRow>
-
-const payloadShape = {
-  payload: JsonValue.describe('The body. JSON as JSON; else {content_type, encoding, body}'),
-  payload_truncated: z
-    .boolean()
-    .optional()
-    .describe(
-      `True when over ${CLAIM_PAYLOAD_INLINE_MAX_BYTES} bytes: read it with get_todo_payload`,
-    ),
-}
-
-const claimShape = {
-  lease_token: z.string().describe('Pass it to heartbeat, complete, fail and release'),
-  fence: z.int().positive().describe('Grows with every claim of this todo'),
-  attempt_seq: z.int().positive(),
-  attempts_total: z.int().min(0),
-  prior_attempts: z.array(Attempt),
-}
-
-export const ClaimedTodo = z.strictObject({ ...rowShape, ...payloadShape, ...claimShape })
-export type ClaimedTodo = z.infer<typeof ClaimedTodo>
 
 const leaseText = (sentence: string) =>
   `${sentence} Default ${LEASE_DEFAULT_SECONDS} or what this endpoint is set to; at most ${LEASE_MAX_SECONDS}.`
@@ -397,54 +302,4 @@ export const retryTodo = operation({
   output: TodoRow,
   errors: ['invalid_argument', 'not_found', 'conflict', 'unavailable'],
   http: { method: 'POST', path: '/api/todos/{id}/retry' },
-})
-
-const DefaultLease = z.strictObject({
-  default_lease_ttl_seconds: z.int().nullable(),
-  effective_lease_ttl_seconds: z.int(),
-  server_default_lease_ttl_seconds: z.literal(LEASE_DEFAULT_SECONDS),
-  min_default_lease_ttl_seconds: z.literal(LEASE_ENDPOINT_DEFAULT_MIN_SECONDS),
-  max_lease_ttl_seconds: z.literal(LEASE_MAX_SECONDS),
-})
-export type DefaultLease = z.infer<typeof DefaultLease>
-
-export const describeDefaultLease = (endpoint_default: number | null): DefaultLease => ({
-  default_lease_ttl_seconds: endpoint_default,
-  effective_lease_ttl_seconds: endpoint_default ?? LEASE_DEFAULT_SECONDS,
-  server_default_lease_ttl_seconds: LEASE_DEFAULT_SECONDS,
-  min_default_lease_ttl_seconds: LEASE_ENDPOINT_DEFAULT_MIN_SECONDS,
-  max_lease_ttl_seconds: LEASE_MAX_SECONDS,
-})
-
-/** Answered by the gateway itself, from the endpoint that authenticated the call. */
-export const getDefaultLease = operation({
-  service: 'mcp-gateway',
-  name: 'get_default_lease',
-  family: 'lease',
-  access: 'read',
-  tool: true,
-  default_grant: true,
-  summary: 'Show the lease that a claim gets when it names none, and its limits.',
-  input: z.strictObject({}),
-  output: DefaultLease,
-  errors: [],
-})
-
-export const setDefaultLease = operation({
-  service: 'approvals',
-  name: 'set_default_lease',
-  family: 'lease',
-  access: 'write',
-  tool: true,
-  default_grant: true,
-  summary: 'Set the lease that later claims of this endpoint get by default; null resets it.',
-  input: z.strictObject({
-    default_lease_ttl_seconds: z
-      .int()
-      .min(LEASE_ENDPOINT_DEFAULT_MIN_SECONDS)
-      .max(LEASE_MAX_SECONDS)
-      .nullable(),
-  }),
-  output: DefaultLease,
-  errors: ['invalid_argument', 'not_found', 'unavailable'],
 })

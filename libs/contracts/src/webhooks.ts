@@ -3,7 +3,7 @@ import { QueueName, WebhookId } from './ids.ts'
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, WEBHOOK_ROTATION_OVERLAP_SECONDS } from './limits.ts'
 import { operation } from './operation.ts'
 import { SourceType, TrustMode } from './source-types.ts'
-import { IdempotencyKey, Timestamp } from './todos.ts'
+import { IdempotencyKey, Timestamp } from './todo.ts'
 
 /** Operations of webhooks and their event history. Owned by the ingest service. */
 
@@ -231,7 +231,7 @@ export const DeliveryAccepted = z.strictObject({
   todos: z.array(
     z.strictObject({
       id: z.string(),
-      endpoint_id: z.string(),
+      endpoint_id: z.string().nullable(),
       queue: QueueName,
       created: z.boolean(),
     }),

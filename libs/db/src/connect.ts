@@ -41,6 +41,13 @@ export const connectDb = (url: string, { log, max = POOL_MAX }: DbOptions): Db =
       application_name: 'guildhall',
     },
     pool: { min: 0, max },
+    // By itself it prints to the console, past the log's form and redaction.
+    log: {
+      warn: (message: unknown) => log.warn({ detail: String(message) }, 'database client warning'),
+      error: (message: unknown) => log.warn({ detail: String(message) }, 'database client error'),
+      deprecate: (method: string) => log.warn({ method }, 'deprecated database call'),
+      debug: () => undefined,
+    },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
   })
   // A server that stops says so to idle connections; without a listener that would end the process.

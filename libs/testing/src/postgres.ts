@@ -110,7 +110,8 @@ const clearStaleLock = (dataDir: string): void => {
   if (processIdentity(pid) === undefined) return
   const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
   if (command.includes(dataDir)) throw new Error(`PostgreSQL already runs on ${dataDir} (${pid})`)
-  rmSync(lock)
+  // Empty while a process is ending: that one may be the postmaster, which PostgreSQL waits for.
+  if (command[0] !== '') rmSync(lock)
 }
 
 const clusterUrl = ({ password, port }: Cluster, database: string): string =>

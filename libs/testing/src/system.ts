@@ -15,6 +15,9 @@ export type SystemService = 'mcp-gateway' | 'ingest' | 'tasks' | 'approvals'
 const SERVICES: readonly SystemService[] = ['approvals', 'tasks', 'ingest', 'mcp-gateway']
 const WITH_DATABASE: readonly SystemService[] = ['approvals', 'tasks', 'ingest']
 
+/** A dozen processes start at once here, perhaps on a machine that has other things to do. */
+const READY_TIMEOUT_MS = 90_000
+
 export interface SystemOptions {
   /** Processes per service; default 1. */
   readonly replicas?: Partial<Record<SystemService, number>>
@@ -82,6 +85,7 @@ const startReplicas = async (
         name: `${service}-${index}`,
         env,
         readyUrl: `${ops_url}/ready`,
+        readyTimeout_ms: READY_TIMEOUT_MS,
       })
       return { running, ops_url }
     }),

@@ -41,7 +41,7 @@ const newerEndpoint = (next: IdentityEndpoint, present: IdentityEndpoint): boole
   next.endpoint.version > present.endpoint.version
 
 const newlyRevoked = (next: IdentityCredential, present: IdentityCredential): boolean =>
-  next.revoked && !present.revoked
+  true
 
 const advance = async <T>(
   kv: Kv<T>,

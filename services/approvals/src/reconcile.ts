@@ -5,10 +5,16 @@ import { createProjection } from './projection.ts'
 import { reconcileIdentity } from './reconciler.ts'
 import { databaseSettings } from './settings.ts'
 
-/** One pass by hand: after a bucket was lost, or to see that nothing is missing. */
-// biome-ignore lint/style/noProcessEnv: an entry point, which reads its settings here
+/**
+ * One pass by hand: after a bucket was lost, or to see that nothing is missing. The one line on
+ * stdout says what was seen and written; logs go to stderr.
+ */
 const settings = loadConfig(databaseSettings, process.env)
-const log = createLogger({ service: 'approvals-reconcile', level: settings.LOG_LEVEL })
+const log = createLogger({
+  service: 'approvals-reconcile',
+  level: settings.LOG_LEVEL,
+  destination: process.stderr,
+})
 const db = connectDb(settings.DATABASE_URL, { log, max: 2 })
 const bus = await connectBus({
   url: settings.NATS_URL,
@@ -19,7 +25,8 @@ const bus = await connectBus({
   log,
 })
 try {
-  log.info({ reconciled: await reconcileIdentity(db, createProjection(bus)) }, 'reconciled')
+  const reconciled = await reconcileIdentity(db, createProjection(bus))
+  process.stdout.write(`${JSON.stringify(reconciled)}\n`)
 } finally {
   await bus.close()
   await db.destroy()

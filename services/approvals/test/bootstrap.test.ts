@@ -149,7 +149,7 @@ t.test('reconcile by hand fills an empty bucket', async (t) => {
   const { code, stdout } = await run('reconcile', env)
 
   t.equal(code, 0)
-  t.match(JSON.parse(stdout), { reconciled: { endpoints: { seen: 1, written: 1 } } })
+  t.match(JSON.parse(stdout), { endpoints: { seen: 1, written: 1 } })
   t.match((await endpoints.get(endpointKey(agent.endpoint_id)))?.value.endpoint, { version: 1 })
 })
 

@@ -11,7 +11,7 @@ import type { Deps } from './deps.ts'
 import { checkOwner, findWebhook, openSecrets } from './find-webhook.ts'
 import { deliveryCounter } from './metrics.ts'
 import { sanitizeHeaders } from './sanitize-headers.ts'
-import { endpointOf, NO_ENDPOINT, sendDelivery } from './send-delivery.ts'
+import { sendDelivery } from './send-delivery.ts'
 import { sources } from './sources/index.ts'
 import { readJson } from './sources/json.ts'
 import type { RefusalReason, RequestHeaders, Verdict } from './sources/source.ts'
@@ -81,7 +81,7 @@ const metaOf = (
     todo_id: deriveTodoId([webhook_id, verdict.external_id]),
     webhook_id,
     owner_id,
-    endpoint_id: endpoint_id ?? NO_ENDPOINT,
+    endpoint_id,
     source_type,
     queue: target_queue,
     trust_mode,
@@ -98,7 +98,7 @@ const metaOf = (
 }
 
 const answerFor = (meta: DeliveryMeta, created: boolean): DeliveryAccepted => ({
-  todos: [{ id: meta.todo_id, endpoint_id: endpointOf(meta) ?? '', queue: meta.queue, created }],
+  todos: [{ id: meta.todo_id, endpoint_id: meta.endpoint_id, queue: meta.queue, created }],
   created: created ? 1 : 0,
   id: meta.todo_id,
   queue: meta.queue,

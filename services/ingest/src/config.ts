@@ -39,11 +39,12 @@ export const IngestConfig = z.object({
   /** Whose X-Forwarded-For is believed. None: the socket's address is the client. */
   TRUSTED_PROXIES: parsedBy(cidrList).prefault(''),
   SECRETS_MASTER_KEYS: parsedBy<KeyRing>(parseKeyRing),
-  WEBHOOK_RATE_PER_SECOND: perSecond.default(10),
-  WEBHOOK_RATE_BURST: burst.default(20),
+  /** Several providers do not send again what got a 429, so bursts are let through. */
+  WEBHOOK_RATE_PER_SECOND: perSecond.default(50),
+  WEBHOOK_RATE_BURST: burst.default(200),
   /** Above a webhook's: one address may serve many (a forge, a company's gateway). */
-  CLIENT_RATE_PER_SECOND: perSecond.default(50),
-  CLIENT_RATE_BURST: burst.default(100),
+  CLIENT_RATE_PER_SECOND: perSecond.default(200),
+  CLIENT_RATE_BURST: burst.default(800),
   /** Bytes of bodies in memory at once, over all requests. */
   BODY_BUFFER_MAX_BYTES: z.coerce.number().int().min(33_554_432).default(268_435_456),
 })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { headerJson, lastOfSubject, publish } from '@guildhall/bus'
 import {
   DeliveryMeta,
-  type EndpointId,
   headers as headerNames,
   ServiceError,
   streams,
@@ -20,12 +19,6 @@ import type { Deps } from './deps.ts'
 export const INLINE_BODY_MAX_BYTES = 1_048_576
 /** For the protocol's own headers, beside ours. */
 const MESSAGE_HEADROOM_BYTES = 4_096
-
-/** Stands for "no endpoint" where a record cannot say null: a webhook that a human made. */
-export const NO_ENDPOINT = `ep_${'0'.repeat(26)}` as EndpointId // the shape of one, and no ULID ever made
-
-export const endpointOf = (meta: Pick<DeliveryMeta, 'endpoint_id'>): EndpointId | null =>
-  meta.endpoint_id === NO_ENDPOINT ? null : meta.endpoint_id
 
 const isInline = (max_payload: number, body: Uint8Array, header: string): boolean =>
   body.length <= INLINE_BODY_MAX_BYTES &&

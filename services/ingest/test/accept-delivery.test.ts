@@ -35,7 +35,7 @@ t.test('A1 a signed delivery is accepted once', async (t) => {
   const id = first.body.id
   t.match(id, /^td_/)
   const answer = { id, queue: 'inbox', verified: true, trust_mode: 'signed' }
-  const todo = { id, endpoint_id: '', queue: 'inbox' }
+  const todo = { id, endpoint_id: null, queue: 'inbox' }
   t.equal(first.status, 202)
   t.strictSame(first.body, { ...answer, todos: [{ ...todo, created: true }], created: 1 })
 

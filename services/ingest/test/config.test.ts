@@ -24,7 +24,7 @@ t.test('settings are parsed once, with defaults', async (t) => {
   t.equal(config.PUBLIC_INGEST_URL, 'https://in.example/base')
   t.equal(config.TRUSTED_PROXIES.length, 2)
   t.strictSame([...config.SECRETS_MASTER_KEYS.keys()], ['k1'])
-  t.match(config, { WEBHOOK_RATE_PER_SECOND: 10, WEBHOOK_RATE_BURST: 20 })
+  t.match(config, { WEBHOOK_RATE_PER_SECOND: 50, WEBHOOK_RATE_BURST: 200 })
   t.strictSame(loadConfig(IngestConfig, good).TRUSTED_PROXIES, [])
 })
 

@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from './config.ts'
 import { Doorbell } from './doorbell/doorbell.ts'
 import { createApp } from './http/app.ts'
-import { closeApp } from './http/close-app.ts'
 import { parseNetworks } from './http/client-address.ts'
+import { closeApp } from './http/close-app.ts'
 import type { HttpServices } from './http/http-services.ts'
 import { createPerimeter } from './http/origin-host.ts'
 import { RateLimiter } from './http/token-bucket.ts'
@@ -65,7 +65,6 @@ const wire = ({ config, bus, clock, log }: GatewayOptions, draining: () => boole
 export const createGateway = (options: GatewayOptions): Gateway => {
   const { config, log } = options
   let draining = false
-  let loading: Promise<void> | undefined
   const { identity, services, app } = wire(options, () => draining)
   const { doorbell } = services
   return {
@@ -78,7 +77,7 @@ export const createGateway = (options: GatewayOptions): Gateway => {
     },
     start: async () => {
       // Not awaited: until the mirror is whole, /health answers and everything else says 503.
-      loading = identity.start()
+      identity.start().catch((err: unknown) => log.fatal({ err }, 'identities cannot be loaded'))
       await doorbell.start()
       await app.listen({ host: config.HTTP_HOST, port: config.HTTP_PORT })
       log.info({ host: config.HTTP_HOST, port: config.HTTP_PORT }, 'gateway listens')
@@ -91,7 +90,6 @@ export const createGateway = (options: GatewayOptions): Gateway => {
       await doorbell.stop()
       await closeApp(app)
       await identity.stop()
-      await loading?.catch(() => undefined)
     },
   }
 }

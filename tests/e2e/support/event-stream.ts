@@ -12,8 +12,8 @@ export interface EventStream {
   readonly status: number
   readonly messages: readonly Notification[]
   readonly open: boolean
-  /** The ids of the todos that were rung, in order. */
-  rung(): readonly string[]
+  /** The ids of the todos that were rung, in order; of one queue, or of all. */
+  rung(queue?: string): readonly string[]
   until(method: string, count?: number): Promise<readonly Notification[]>
   untilRung(todo_id: string, timeout_ms?: number): Promise<void>
   close(): void
@@ -56,7 +56,10 @@ const follow = (response: Response, abort: () => void): EventStream => {
     .finally(() => {
       open = false
     })
-  const rung = (): string[] => ringsOf(messages).map(({ meta }) => meta.todo_id ?? '')
+  const rung = (queue?: string): string[] =>
+    ringsOf(messages)
+      .filter(({ meta }) => queue === undefined || meta.queue === queue)
+      .map(({ meta }) => meta.todo_id ?? '')
   return {
     status: response.status,
     messages,

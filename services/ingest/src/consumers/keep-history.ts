@@ -3,7 +3,6 @@ import { DeliveryMeta, headers as headerNames, ServiceError, streams } from '@gu
 import { query } from '@guildhall/db'
 import type { Part } from '@guildhall/runtime'
 import type { Deps } from '../deps.ts'
-import { endpointOf } from '../send-delivery.ts'
 import { insertEvents, type ReceivedDelivery } from '../store/events.ts'
 
 /**
@@ -19,7 +18,7 @@ const CONCURRENCY = 2
 const readDelivery = ({ headers, data }: StreamMessage): ReceivedDelivery => {
   try {
     const meta = DeliveryMeta.parse(JSON.parse(headers[headerNames.delivery] ?? ''))
-    return { meta, endpoint_id: endpointOf(meta), body: data }
+    return { meta, endpoint_id: meta.endpoint_id, body: data }
   } catch (cause) {
     throw new ServiceError('invalid_argument', 'a delivery is in an unknown form', { cause })
   }

@@ -11,7 +11,7 @@ import {
 import { query } from '@guildhall/db'
 import { scopeOf } from '../caller.ts'
 import type { Deps } from '../deps.ts'
-import { NO_ENDPOINT, sendDelivery } from '../send-delivery.ts'
+import { sendDelivery } from '../send-delivery.ts'
 import { readEvent, type WebhookEvent } from '../store/events.ts'
 import { bodyGone } from './get-webhook-event.ts'
 
@@ -30,7 +30,7 @@ const metaOf = (
   todo_id: deriveTodoId([event.webhook_id, event.external_id, 'replay', key]),
   webhook_id: WebhookId.parse(event.webhook_id),
   owner_id,
-  endpoint_id: event.endpoint_id === null ? NO_ENDPOINT : EndpointId.parse(event.endpoint_id),
+  endpoint_id: event.endpoint_id === null ? null : EndpointId.parse(event.endpoint_id),
   source_type: event.provider,
   queue: event.queue,
   trust_mode: event.trust_mode,

@@ -19,7 +19,7 @@ export const forgetOnce = async (tasks: Tasks): Promise<number> => {
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const items = await listForgettable(tasks.db, before, PAGE)
     if (items.length === 0) break
-    for (const { owner_id, id } of items) await kv.delete(workKey(owner_id, id))
+    for (const { owner_id, id } of items) await kv.forget(workKey(owner_id, id))
     await forget(
       tasks.db,
       items.map((item) => item.id),

@@ -1,0 +1,494 @@
+import { test } from 'tap'
+import { check } from './checker.ts'
+import { accepted, lost, ok, refused, type Story, story, TODO } from './story.ts'
+import type { Rule } from './violation.ts'
+
+/** Each rule on histories that break it, and on their nearest neighbours that do not. */
+
+interface Case {
+  readonly rule: Rule
+  readonly breaks: Readonly<Record<string, (s: Story) => void>>
+  readonly keeps: Readonly<Record<string, (s: Story) => void>>
+}
+
+/** Delivered, claimed and completed, with what differs from that. */
+const oneDone = (s: Story): void => {
+  s.delivered({ at: 0 })
+  s.claimed({ at: 100 })
+  s.act('complete', { at: 200, result: 'r' })
+}
+
+const twoClaims =
+  (second: { at: number; took?: number; lease?: number }, first: { lease?: number } = {}) =>
+  (s: Story): void => {
+    s.claimed({ at: 0, by: 'a', seq: 1, ...first })
+    s.claimed({ by: 'b', seq: 2, ...second })
+  }
+
+const cases: readonly Case[] = [
+  {
+    rule: 'two-holders',
+    breaks: {
+      'the second claim is answered while the first lease runs': twoClaims({ at: 5_000 }),
+      'the second claim is over before it is known, inside the first': twoClaims({
+        at: 5_000,
+        lease: -600_000,
+      }),
+      'a heartbeat had made the first lease longer': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.act('heartbeat', { at: 1_000, ttl: 10 })
+        s.claimed({ at: 5_000, by: 'b', seq: 2 })
+      },
+      'the first had only tried to heartbeat with a longer lease than it had': (s) => {
+        s.claimed({ at: 0, lease: 8_000 })
+        s.act('heartbeat', { at: 1_000, ttl: 20, outcome: lost })
+        s.claimed({ at: 5_000, by: 'b', seq: 2 })
+      },
+      'both were asked for and answered at once, with one fence after the other': (s) => {
+        s.claimed({ at: 0, by: 'a', seq: 1 })
+        s.claimed({ at: 1, by: 'b', seq: 2 })
+      },
+    },
+    keeps: {
+      'the first lease is over': twoClaims({ at: 10_000 }),
+      'the first lease is over by less than clocks can tell': twoClaims({ at: 9_920 }),
+      'the first was released': (s) => {
+        s.claimed({ at: 0 })
+        s.act('release', { at: 1_000 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+      },
+      'the first may have been released': (s) => {
+        s.claimed({ at: 0 })
+        s.act('release', { at: 1_000, outcome: lost })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+      },
+      'a lost heartbeat may have made the first lease shorter': (s) => {
+        s.claimed({ at: 0, lease: 30_000 })
+        s.act('heartbeat', { at: 1_000, ttl: 2, outcome: lost })
+        s.claimed({ at: 5_000, by: 'b', seq: 2 })
+      },
+      'a lost heartbeat may arrive after a later one and make the lease shorter': (s) => {
+        s.claimed({ at: 0 })
+        s.act('heartbeat', { at: 1_000, ttl: 2, outcome: lost })
+        s.act('heartbeat', { at: 1_500, ttl: 30 })
+        s.claimed({ at: 5_000, by: 'b', seq: 2 })
+      },
+      'the wall clock was set during the run, so leases cannot be read': (s) => {
+        twoClaims({ at: 5_000 })(s)
+        s.lines.push({ kind: 'mark', t: 6_000, wall: 0, mark: 'end', note: '' })
+      },
+    },
+  },
+  {
+    rule: 'holder-refused',
+    breaks: {
+      'a heartbeat is refused while the lease runs': (s) => {
+        s.claimed({ at: 0 })
+        s.act('heartbeat', { at: 5_000, ttl: 10, outcome: refused('conflict') })
+      },
+    },
+    keeps: {
+      'a heartbeat is refused after the lease': (s) => {
+        s.claimed({ at: 0 })
+        s.act('heartbeat', { at: 10_000, ttl: 10, outcome: refused('conflict') })
+      },
+      'the refusal is that of a second try, and the first may have worked': (s) => {
+        s.claimed({ at: 0 })
+        s.act('complete', { at: 1_000, took: 5_100, outcome: refused('conflict') })
+      },
+      'an earlier lost call may have ended the claim': (s) => {
+        s.claimed({ at: 0 })
+        s.act('fail', { at: 1_000, outcome: lost })
+        s.act('fail', { at: 2_000, outcome: refused('conflict') })
+      },
+    },
+  },
+  {
+    rule: 'stale-holder',
+    breaks: {
+      'a completion works after another took the todo': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.claimed({ at: 3_000, by: 'b', seq: 2 })
+        s.act('complete', { at: 4_000 })
+      },
+      'a heartbeat works after another took the todo and gave it back': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.claimed({ at: 3_000, by: 'b', seq: 2 })
+        s.act('release', { at: 3_500, by: 'b', seq: 2 })
+        s.act('release', { at: 4_000 })
+      },
+    },
+    keeps: {
+      'it is refused': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.claimed({ at: 3_000, by: 'b', seq: 2 })
+        s.act('complete', { at: 4_000, outcome: refused('conflict') })
+      },
+      'it works after the lease, but nobody took the todo': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.act('release', { at: 4_000 })
+      },
+      'it works while the other claim is under way': (s) => {
+        s.claimed({ at: 0, lease: 2_000 })
+        s.claimed({ at: 3_000, took: 500, by: 'b', seq: 2 })
+        s.act('release', { at: 3_400 })
+      },
+    },
+  },
+  {
+    rule: 'fence-order',
+    breaks: {
+      'a later claim has a smaller fence': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 1, fence: 20 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2, fence: 19 })
+      },
+      'two claims have one fence': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 1, fence: 20 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2, fence: 20 })
+      },
+    },
+    keeps: {
+      'fences grow, with gaps': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 1, fence: 20 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2, fence: 90 })
+      },
+    },
+  },
+  {
+    rule: 'fence-changed',
+    breaks: {
+      'the repeat of a claim has another fence': (s) => {
+        s.claimed({ at: 0, key: 'k', fence: 20 })
+        s.claimed({ at: 1_000, key: 'k', fence: 21, lease: 9_000 })
+      },
+    },
+    keeps: {
+      'the repeat of a claim has the same': (s) => {
+        s.claimed({ at: 0, key: 'k', fence: 20 })
+        s.claimed({ at: 1_000, key: 'k', fence: 20, lease: 9_000 })
+      },
+    },
+  },
+  {
+    rule: 'attempt-number',
+    breaks: {
+      'a number is given to nobody': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 1 })
+        s.claimed({ at: 2_000, by: 'b', seq: 3 })
+      },
+      'a lost claim came too late to explain it': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 1 })
+        s.claimed({ at: 2_000, by: 'b', seq: 3 })
+        s.claimNext({ at: 3_000, by: 'c', outcome: lost })
+      },
+      'one lost claim does not explain many': (s) => {
+        s.claimNext({ at: 0, by: 'c', outcome: lost })
+        s.claimed({ at: 2_000, by: 'b', seq: 4 })
+      },
+      'a lost claim of another todo does not explain it': (s) => {
+        s.call({ at: 0, by: 'c', name: 'claim', input: { id: 'td-2' }, outcome: lost })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+      },
+      'numbers go back': (s) => {
+        s.claimed({ at: 0, lease: 1_000, seq: 2, fence: 20 })
+        s.claimNext({ at: 0, by: 'c', outcome: lost })
+        s.claimed({ at: 2_000, by: 'b', seq: 1, fence: 10 })
+      },
+    },
+    keeps: {
+      'a lost claim explains it': (s) => {
+        s.claimNext({ at: 0, by: 'c', outcome: lost })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+      },
+      'a claim that has no answer in the history explains it': (s) => {
+        s.call({ at: 0, by: 'c', name: 'claim', input: { id: TODO } })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+      },
+      'a claim that took two tries, of which one answered empty, explains it': (s) => {
+        s.claimNext({ at: 0, took: 5_001, by: 'c', outcome: ok({ empty: true }) })
+        s.claimed({ at: 9_000, by: 'b', seq: 2 })
+      },
+    },
+  },
+  {
+    rule: 'delivery-twice',
+    breaks: {
+      'one body has two ids': (s) => {
+        s.delivered({ at: 0 })
+        s.delivered({ at: 100, outcome: accepted('td-2', 0) })
+      },
+      'one body is new twice': (s) => {
+        s.delivered({ at: 0 })
+        s.delivered({ at: 100 })
+      },
+    },
+    keeps: {
+      'the repeat is known': (s) => {
+        s.delivered({ at: 0 })
+        s.delivered({ at: 100, outcome: accepted(TODO, 0) })
+      },
+      'no try was ever called new, because that answer was lost': (s) => {
+        s.delivered({ at: 0, outcome: lost })
+        s.delivered({ at: 100, outcome: accepted(TODO, 0) })
+      },
+    },
+  },
+  {
+    rule: 'todo-twice',
+    breaks: {
+      'a second todo of the same item is there': (s) => {
+        oneDone(s)
+        s.claimed({ at: 300, todo: 'td-2' })
+        s.call({ at: 400, name: 'complete', claim: 'token-td-2-1-a', outcome: ok({}) })
+        s.audit(1_000, [{ result: 'r' }, { id: 'td-2' }])
+      },
+    },
+    keeps: {
+      'there is one, and one delivery in the history of events': (s) => {
+        oneDone(s)
+        s.delivered({ at: 500, outcome: accepted(TODO, 0) })
+        s.audit(1_000, [{ result: 'r' }], 1)
+      },
+      'a lost create_todo became one as well': (s) => {
+        s.created({ at: 0, outcome: lost })
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200 })
+        s.audit(1_000, [{}])
+      },
+    },
+  },
+  {
+    rule: 'todo-from-nothing',
+    breaks: {
+      'every try was refused': (s) => {
+        s.created({ at: 0, outcome: refused('forbidden') })
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200 })
+        s.audit(1_000, [{}])
+      },
+      'nobody ever spoke of it': (s) => {
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200 })
+        s.audit(1_000, [{}])
+      },
+    },
+    keeps: {
+      'an undecided try made it': (s) => {
+        s.created({ at: 0, outcome: refused('unavailable') })
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200 })
+        s.audit(1_000, [{}])
+      },
+    },
+  },
+  {
+    rule: 'todo-lost',
+    breaks: {
+      'it was accepted and is not there': (s) => {
+        s.delivered({ at: 0 })
+        s.audit(1_000, [])
+      },
+      'it is there under another id': (s) => {
+        s.delivered({ at: 0, outcome: accepted('td-2') })
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200 })
+        s.audit(1_000, [{}])
+      },
+      'two items were answered with one todo': (s) => {
+        s.delivered({ at: 0, item: 'w-1' })
+        s.delivered({ at: 100, item: 'w-2' })
+      },
+    },
+    keeps: {
+      'its only try was lost': (s) => {
+        s.delivered({ at: 0, outcome: lost })
+        s.audit(1_000, [])
+      },
+    },
+  },
+  {
+    rule: 'wrong-payload',
+    breaks: {
+      'the payload is that of another item': (s) => s.claimed({ at: 0, payload: '[w-2]' }),
+      'there is none': (s) => s.claimed({ at: 0, payload: [] }),
+    },
+    keeps: { 'it is its own': (s) => s.claimed({ at: 0 }) },
+  },
+  {
+    rule: 'not-finished',
+    breaks: {
+      'it is still pending': (s) => {
+        s.delivered({ at: 0 })
+        s.audit(1_000, [{ state: 'pending', total: 0 }])
+      },
+      'it is a dead letter with attempts left': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100 })
+        s.act('fail', { at: 200 })
+        s.audit(1_000, [{ state: 'failed', dead_letter: true, max_attempts: 2 }])
+      },
+      'it waits for a retry': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100 })
+        s.act('fail', { at: 200 })
+        s.audit(1_000, [{ state: 'failed' }])
+      },
+    },
+    keeps: {
+      'it is a dead letter after its last attempt': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100 })
+        s.act('fail', { at: 200 })
+        s.audit(1_000, [{ state: 'failed', dead_letter: true, max_attempts: 1 }])
+      },
+    },
+  },
+  {
+    rule: 'answer-lost',
+    breaks: {
+      'a claim that was answered is not counted': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100, lease: 1_000 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+        s.act('complete', { at: 2_100, by: 'b', seq: 2 })
+        s.audit(3_000, [{ total: 1 }])
+      },
+      'it was completed with something else': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'q' }])
+      },
+      'it was completed and is a dead letter': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ state: 'failed', dead_letter: true, max_attempts: 1 }])
+      },
+    },
+    keeps: {
+      'all is as was answered': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r' }])
+      },
+    },
+  },
+  {
+    rule: 'list-differs',
+    breaks: {
+      'the list is behind': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r', listed: 'claimed' }])
+      },
+    },
+    keeps: {
+      'the list shows the same': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r', listed: 'done' }])
+      },
+    },
+  },
+  {
+    rule: 'history-incomplete',
+    breaks: {
+      'an attempt is missing': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100, lease: 1_000 })
+        s.claimed({ at: 2_000, by: 'b', seq: 2 })
+        s.act('complete', { at: 2_100, by: 'b', seq: 2 })
+        s.audit(3_000, [{ total: 2, attempts: [1] }])
+      },
+      'an accepted delivery is missing': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r' }], 0)
+      },
+      'a delivery is in it twice': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r' }], 2)
+      },
+    },
+    keeps: {
+      'a lost delivery is not in it': (s) => {
+        oneDone(s)
+        s.delivered({ at: 300, item: 'w-2', outcome: lost })
+        s.audit(1_000, [{ result: 'r' }], 1)
+      },
+    },
+  },
+  {
+    rule: 'claimed-when-done',
+    breaks: {
+      'a claim follows the completion': (s) => {
+        s.claimed({ at: 0 })
+        s.act('complete', { at: 100 })
+        s.claimed({ at: 200, by: 'b', seq: 2 })
+      },
+    },
+    keeps: {
+      'a claim follows a completion that was refused': (s) => {
+        s.claimed({ at: 0, lease: 1_000 })
+        s.act('complete', { at: 1_100, outcome: refused('conflict') })
+        s.claimed({ at: 1_200, by: 'b', seq: 2 })
+      },
+    },
+  },
+  {
+    rule: 'done-by-nobody',
+    breaks: {
+      'nobody tried to complete it': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100 })
+        s.audit(1_000, [{}])
+      },
+    },
+    keeps: {
+      'a completion that was not answered did it': (s) => {
+        s.delivered({ at: 0 })
+        s.claimed({ at: 100 })
+        s.act('complete', { at: 200, outcome: lost })
+        s.audit(1_000, [{}])
+      },
+    },
+  },
+  {
+    rule: 'audit-incomplete',
+    breaks: {
+      'a todo that is listed could not be read': (s) => {
+        oneDone(s)
+        s.audit(1_000, [{ result: 'r' }])
+        const read = s.lines.findLastIndex((line) => line.kind === 'answer')
+        s.lines.splice(read, 1)
+      },
+    },
+    keeps: {
+      'there was no audit, so nothing is said about the final state': (s) => s.delivered({ at: 0 }),
+    },
+  },
+]
+
+const rulesOf = (tell: (s: Story) => void): Rule[] => {
+  const s = story()
+  tell(s)
+  return [...new Set(check(s.lines).map((violation) => violation.rule))]
+}
+
+for (const { rule, breaks, keeps } of cases) {
+  test(`${rule}`, async (t) => {
+    for (const [name, tell] of Object.entries(breaks)) t.strictSame(rulesOf(tell), [rule], name)
+    for (const [name, tell] of Object.entries(keeps)) t.strictSame(rulesOf(tell), [], name)
+  })
+}
+
+test('done-twice is also a stale holder and a claim of what was done', async (t) => {
+  const twice = rulesOf((s) => {
+    s.claimed({ at: 0, lease: 1_000 })
+    s.claimed({ at: 2_000, by: 'b', seq: 2 })
+    s.act('complete', { at: 2_100, by: 'b', seq: 2 })
+    s.act('complete', { at: 2_200 })
+  })
+  t.strictSame(twice.sort(), ['done-twice', 'stale-holder'])
+})
+
+test('a second claim with the same number is reported with all that follows from it', async (t) => {
+  const broken = rulesOf((s) => {
+    s.claimed({ at: 0, by: 'a', seq: 1, fence: 10 })
+    s.claimed({ at: 1, by: 'b', seq: 1, fence: 11 })
+  })
+  t.strictSame(broken.sort(), ['attempt-number', 'two-holders'])
+})
