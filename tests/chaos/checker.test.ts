@@ -106,12 +106,12 @@ const cases: readonly Case[] = [
   {
     rule: 'stale-holder',
     breaks: {
-      'a completion works after another took the todo': (s) => {
+      'a failure works after another took the todo': (s) => {
         s.claimed({ at: 0, lease: 2_000 })
         s.claimed({ at: 3_000, by: 'b', seq: 2 })
-        s.act('complete', { at: 4_000 })
+        s.act('fail', { at: 4_000 })
       },
-      'a heartbeat works after another took the todo and gave it back': (s) => {
+      'a release works after another took the todo and gave it back': (s) => {
         s.claimed({ at: 0, lease: 2_000 })
         s.claimed({ at: 3_000, by: 'b', seq: 2 })
         s.act('release', { at: 3_500, by: 'b', seq: 2 })
@@ -475,7 +475,7 @@ for (const { rule, breaks, keeps } of cases) {
   })
 }
 
-test('done-twice is also a stale holder and a claim of what was done', async (t) => {
+test('a todo that is completed under two claims, of which one was stale', async (t) => {
   const twice = rulesOf((s) => {
     s.claimed({ at: 0, lease: 1_000 })
     s.claimed({ at: 2_000, by: 'b', seq: 2 })
@@ -483,6 +483,15 @@ test('done-twice is also a stale holder and a claim of what was done', async (t)
     s.act('complete', { at: 2_200 })
   })
   t.strictSame(twice.sort(), ['done-twice', 'stale-holder'])
+})
+
+test('a stale heartbeat that works makes two holders', async (t) => {
+  const broken = rulesOf((s) => {
+    s.claimed({ at: 0, lease: 2_000 })
+    s.claimed({ at: 3_000, by: 'b', seq: 2 })
+    s.act('heartbeat', { at: 4_000, ttl: 10 })
+  })
+  t.strictSame(broken.sort(), ['stale-holder', 'two-holders'])
 })
 
 test('a second claim with the same number is reported with all that follows from it', async (t) => {

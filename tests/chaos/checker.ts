@@ -35,6 +35,10 @@ export const check = (lines: readonly Line[]): Violation[] => {
     ...checkAnswers(items),
     ...(final === undefined
       ? []
-      : [...checkAccepted(items, final), ...checkFinished(claims, final)]),
+      : [
+          // What was not read is not thereby lost.
+          ...(final.missing.length > 0 ? [] : checkAccepted(items, final)),
+          ...checkFinished(claims, final),
+        ]),
   ]
 }

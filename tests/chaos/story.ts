@@ -96,7 +96,14 @@ export const story = (): Story => {
   let calls = 0
   const times = (t: number) => ({ t, wall: START + t })
 
-  const call: Story['call'] = ({ at, took = ANSWER_MS, by = 'a', outcome, input = {}, ...told }) => {
+  const call: Story['call'] = ({
+    at,
+    took = ANSWER_MS,
+    by = 'a',
+    outcome,
+    input = {},
+    ...told
+  }) => {
     calls += 1
     lines.push({ kind: 'call', n: calls, ...times(at), actor: by, to: 'x', input, ...told })
     // Without an outcome there is no answer, as when the recorder died.

@@ -98,7 +98,8 @@ const readsMessages = (stream: string): string[] => [
 const usesBucket = ([bucket, access]: [string, Access]): string[] => [
   ...readsMessages(`KV_${bucket}`),
   ...makesConsumers(`KV_${bucket}`),
-  ...(access === 'write' ? [`$KV.${bucket}.>`] : []),
+  // Forgetting a key purges its subject.
+  ...(access === 'write' ? [`$KV.${bucket}.>`, `$JS.API.STREAM.PURGE.KV_${bucket}`] : []),
 ]
 
 const usesObjects = ([store, access]: [string, Access]): string[] => [

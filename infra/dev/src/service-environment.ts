@@ -18,6 +18,7 @@ export interface Servers {
 export interface PublicUrls {
   mcp: string
   api: string
+  login: string
   ingest: string
 }
 
@@ -37,6 +38,7 @@ export const publicUrls = (ports: Ports, base: number): PublicUrls => {
   return {
     mcp: `${gateway}/mcp`,
     api: `${gateway}/api`,
+    login: `${gateway}/login`,
     ingest: `http://127.0.0.1:${httpPort(ports, 'ingest', base + 1)}`,
   }
 }
@@ -78,7 +80,7 @@ export const serviceEnvironment = (
     ...(own?.http === undefined ? {} : { HTTP_PORT: `${own.http}` }),
     OPS_PORT: `${own?.ops}`,
     PUBLIC_MCP_URL: urls.mcp,
-    PUBLIC_API_URL: urls.api,
+    PUBLIC_LOGIN_URL: urls.login,
     PUBLIC_INGEST_URL: urls.ingest,
     ...Object.fromEntries(keyNames.map((key) => [key, keys.environment[key]])),
   }

@@ -30,3 +30,8 @@ export const migrateEntry = (service: string): string => `services/${service}/di
 export const mainEntry = (service: string): string => `services/${service}/dist/src/main.js`
 export const bootstrapEntry = (service: string): string =>
   `services/${service}/dist/src/bootstrap.js`
+
+/** Those that keep a copy of theirs on the bus and can make it again. */
+export const RECONCILING_SERVICES: readonly string[] = ['approvals', 'tasks']
+export const reconcileEntry = (service: string): string =>
+  `services/${service}/dist/src/reconcile.js`

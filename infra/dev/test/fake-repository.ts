@@ -40,7 +40,7 @@ await client.end()
 const BOOTSTRAP = `
 import pg from 'PG'
 console.log('{"level":30,"msg":"a log line, which is not the answer"}')
-const owner = { user_id: 1, login_url: process.env.PUBLIC_API_URL + '/login?token=' + Math.random() }
+const owner = { user_id: 1, login_url: process.env.PUBLIC_LOGIN_URL + '?token=' + Math.random() }
 const client = new pg.Client(process.env.DATABASE_URL)
 await client.connect()
 const { rowCount } = await client.query('select from pg_tables where tablename = $1', ['owners'])

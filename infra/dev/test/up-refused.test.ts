@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { createFakeRepository, type FakeRepository } from './fake-repository.ts'
+import { createFakeRepository } from './fake-repository.ts'
 
 t.test('a second up starts nothing, and shows the same with a new login link', async (t) => {
   const repository = await createFakeRepository(t)

@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { type PostgresServer, startNats, startPostgres, waitFor } from '@guildhall/testing'
 import pg from 'pg'
 import t from 'tap'
-import {
-  createFakeRepository,
-  environmentOf,
-  type FakeRepository,
-  isAlive,
-} from './fake-repository.ts'
+import { createFakeRepository, environmentOf, isAlive } from './fake-repository.ts'
 
 /** The least that DATABASE_URL has to be: no superuser, but may make roles and databases. */
 const createAdmin = async (postgres: PostgresServer): Promise<string> => {

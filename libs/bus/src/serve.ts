@@ -84,6 +84,14 @@ const readHeader = (values: MsgHdrs | undefined, name: string): string | undefin
   return value === undefined || value === '' ? undefined : value
 }
 
+const readKey = (header: string): string => {
+  try {
+    return String(JSON.parse(header))
+  } catch (cause) {
+    throw new ServiceError('invalid_argument', 'the idempotency key is not JSON', { cause })
+  }
+}
+
 const readPrincipal = (values: MsgHdrs | undefined): Principal | undefined => {
   const text = readHeader(values, headerNames.principal)
   if (text === undefined) return undefined
@@ -122,7 +130,7 @@ export const serveOperations = (
       const deadline = Number(readHeader(message.headers, headerNames.deadline))
       const ctx: AnonymousContext = {
         request_id,
-        idempotency_key: key === undefined ? undefined : String(JSON.parse(key)),
+        idempotency_key: key === undefined ? undefined : readKey(key),
         repeat: readHeader(message.headers, headerNames.repeat) !== undefined,
         deadline_ms: Number.isFinite(deadline) ? deadline : Date.now() + RPC_TIMEOUT_MS,
         log: call_log,

@@ -183,6 +183,18 @@ const applyStream = async (bus: Bus, spec: StreamSpec, replicas: number): Promis
   await bus.jsm.streams.update(spec.name, config)
 }
 
+const applyConsumer = async (bus: Bus, spec: ConsumerSpec): Promise<void> => {
+  const config = fixedConsumer(spec)
+  try {
+    await bus.jsm.consumers.info(spec.stream, spec.durable)
+  } catch (error) {
+    if (!isConsumerNotFound(error)) throw error
+    await bus.jsm.consumers.add(spec.stream, config)
+    return
+  }
+  await bus.jsm.consumers.update(spec.stream, spec.durable, config)
+}
+
 /** Creates what is missing and updates what may change. Throws, naming it, where it may not. */
 export const applyTopology = async (
   bus: Bus,
@@ -196,7 +208,11 @@ export const applyTopology = async (
     }
   }
   for (const spec of consumerSpecs) {
-    await bus.jsm.consumers.add(spec.stream, fixedConsumer(spec))
+    try {
+      await applyConsumer(bus, spec)
+    } catch (cause) {
+      throw new Error(`consumer ${spec.durable} cannot be brought to its declared form`, { cause })
+    }
   }
 }
 

@@ -77,7 +77,7 @@ export const vendEndpoint = operation({
     mcp_url: z.string(),
     client_config: z.record(z.string(), z.record(z.string(), z.unknown())),
   }),
-  errors: ['invalid_argument', 'not_found', 'unavailable'],
+  errors: ['invalid_argument', 'not_found', 'ceiling_exceeded', 'conflict', 'idempotency_conflict', 'unavailable'],
   http: { method: 'POST', path: '/api/endpoints' },
 })
 
@@ -108,7 +108,7 @@ export const editEndpoint = operation({
   summary: 'Change what an endpoint may do. What is omitted stays as it is.',
   input: z.strictObject({ endpoint_id: z.string().max(64), ...optional(settingsShape) }),
   output: Endpoint,
-  errors: ['invalid_argument', 'not_found', 'conflict', 'unavailable'],
+  errors: ['invalid_argument', 'not_found', 'conflict', 'idempotency_conflict', 'unavailable'],
   http: { method: 'PATCH', path: '/api/endpoints/{endpoint_id}' },
 })
 
@@ -122,7 +122,7 @@ export const rotateEndpoint = operation({
   summary: 'Replace the credential of an endpoint. The old one stops at once.',
   input: z.strictObject({ endpoint_id: z.string().max(64) }),
   output: z.strictObject({ endpoint: Endpoint, token: z.string(), mcp_url: z.string() }),
-  errors: ['not_found', 'conflict', 'unavailable'],
+  errors: ['not_found', 'conflict', 'idempotency_conflict', 'unavailable'],
   http: { method: 'POST', path: '/api/endpoints/{endpoint_id}/rotate' },
 })
 
@@ -170,7 +170,7 @@ export const setPassword = operation({
     current_password: z.string().max(200).optional().describe('Needed once one is set'),
   }),
   output: z.strictObject({ changed: z.literal(true) }),
-  errors: ['invalid_argument', 'forbidden', 'rate_limited', 'unavailable'],
+  errors: ['invalid_argument', 'forbidden', 'not_found', 'rate_limited', 'unavailable'],
   http: { method: 'PUT', path: '/api/me/password' },
 })
 
@@ -193,7 +193,7 @@ export const createApiToken = operation({
   summary: 'Mint a token for the REST API. It is shown once.',
   input: z.strictObject({ name: Name, expires_at: Timestamp.nullable().default(null) }),
   output: z.strictObject({ api_token: ApiToken, token: z.string() }),
-  errors: ['invalid_argument', 'ceiling_exceeded', 'unavailable'],
+  errors: ['invalid_argument', 'not_found', 'ceiling_exceeded', 'conflict', 'idempotency_conflict', 'unavailable'],
   http: { method: 'POST', path: '/api/tokens' },
 })
 

@@ -55,5 +55,5 @@ export const setDefaultLease = operation({
       .nullable(),
   }),
   output: DefaultLease,
-  errors: ['invalid_argument', 'not_found', 'unavailable'],
+  errors: ['invalid_argument', 'not_found', 'conflict', 'idempotency_conflict', 'unavailable'],
 })

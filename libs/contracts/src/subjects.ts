@@ -53,8 +53,9 @@ export const workKey = (owner_id: number, todo_id: string): string => `${owner_i
 export const laneKey = (lane: Lane): string => `${lane.owner_id}.${lane.queue}.${lane.priority}`
 export const endpointKey = (endpoint_id: string): string => `endpoint.${endpoint_id}`
 /** Secrets are looked up by hash, so that a bucket's reader learns none. */
+export const credentialKeyOfHash = (token_sha256_hex: string): string => `cred.${token_sha256_hex}`
 export const credentialKey = (token: string): string =>
-  `cred.${createHash('sha256').update(token).digest('hex')}`
+  credentialKeyOfHash(createHash('sha256').update(token).digest('hex'))
 
 /** Headers of a call or a message. */
 export const headers = {

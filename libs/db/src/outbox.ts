@@ -58,12 +58,21 @@ const RELAY_BATCH = 100
 /** A flush ends after so many batches; the periodic run goes on from there. */
 const RELAY_BATCHES_MAX = 50
 
-/** Rows are locked while they are published, so that replicas share the work without repeating it. */
+interface BatchResult {
+  readonly seen: number
+  readonly failure: unknown
+}
+
+/**
+ * Rows are locked while they are published, so that replicas share the work without repeating it. A
+ * row that cannot be published holds up later rows of its own key, whose order matters, and no
+ * others: a revocation must not wait for somebody else's broken row.
+ */
 const relayBatch = async (
   db: Db,
   publish: (row: OutboxRow) => Promise<void>,
   wait: boolean,
-): Promise<number> =>
+): Promise<BatchResult> =>
   await db.transaction(async (trx) => {
     // A flush must wait for rows that another relay holds: its caller wants them published.
     const rows = (
@@ -73,16 +82,21 @@ const relayBatch = async (
         [RELAY_BATCH],
       )
     ).rows as OutboxRow[] // the columns of the statement above
-    for (const row of rows) await publish(row)
-    if (rows.length > 0) {
-      await trx('outbox')
-        .whereIn(
-          'id',
-          rows.map((row) => row.id),
-        )
-        .delete()
+    const sent: number[] = []
+    const held = new Set<string>()
+    let failure: unknown
+    for (const row of rows) {
+      if (held.has(row.key)) continue
+      try {
+        await publish(row)
+        sent.push(row.id)
+      } catch (error) {
+        held.add(row.key)
+        failure ??= error
+      }
     }
-    return rows.length
+    if (sent.length > 0) await trx('outbox').whereIn('id', sent).delete()
+    return { seen: rows.length, failure }
   })
 
 export interface OutboxRelay extends Part {
@@ -94,7 +108,9 @@ export const outboxRelay = ({ db, publish, log }: RelayOptions): OutboxRelay => 
   const run = async (wait: boolean): Promise<void> => {
     try {
       for (let batch = 0; batch < RELAY_BATCHES_MAX; batch += 1) {
-        if ((await relayBatch(db, publish, wait)) < RELAY_BATCH) return
+        const { seen, failure } = await relayBatch(db, publish, wait)
+        if (failure !== undefined) throw failure
+        if (seen < RELAY_BATCH) return
       }
     } catch (error) {
       throw dbError(error)

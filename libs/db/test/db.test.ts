@@ -113,6 +113,26 @@ t.test('a row whose publishing failed stays and goes out later', async (t) => {
   t.strictSame(sent, ['k'])
 })
 
+t.test('a row that cannot go out holds up its own key and no other', async (t) => {
+  const { db } = await setup(t)
+  const sent: string[] = []
+  const relay = outboxRelay({
+    db,
+    log,
+    publish: async (row) => {
+      if (row.key === 'broken') throw new Error('cannot be published')
+      sent.push(row.key)
+    },
+  })
+  await transaction(db, async (trx) => {
+    for (const key of ['broken', 'a', 'broken', 'b']) {
+      await addToOutbox(trx, { subject: 's', key, payload: {} })
+    }
+  })
+  await t.rejects(relay.flush(), /cannot be published/)
+  t.strictSame(sent, ['a', 'b'])
+})
+
 t.test('an event takes effect once per consumer', async (t) => {
   const { db } = await setup(t)
   const effect = (consumer: string) => transaction(db, (trx) => firstTime(trx, consumer, 'e1'))

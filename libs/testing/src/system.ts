@@ -7,6 +7,7 @@ import { freePort } from './free-port.ts'
 import { type NatsOptions, type NatsServer, startNats } from './nats.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 import { type RunningService, startService } from './service.ts'
+import { waitFor } from './wait-for.ts'
 
 /** The whole system as processes, for tests that only know it from outside. */
 
@@ -110,7 +111,7 @@ export const startSystem = async (options: SystemOptions = {}): Promise<System> 
     NATS_URL: nats.url,
     HTTP_HOST: '127.0.0.1',
     PUBLIC_MCP_URL: `http://127.0.0.1:${gateway_ports[0]}/mcp`,
-    PUBLIC_API_URL: `http://127.0.0.1:${gateway_ports[0]}/api`,
+    PUBLIC_LOGIN_URL: `http://127.0.0.1:${gateway_ports[0]}/login`,
     PUBLIC_INGEST_URL: `http://127.0.0.1:${ingest_ports[0]}`,
     LEASE_TOKEN_KEY: key(),
     TOKEN_DERIVATION_KEY: key(),
@@ -155,6 +156,12 @@ export const startSystem = async (options: SystemOptions = {}): Promise<System> 
       }),
     ),
   )
+  // Ready may be said before the listener is open.
+  for (const port of [...gateway_ports, ...ingest_ports]) {
+    await waitFor(() => fetch(`http://127.0.0.1:${port}/health`), {
+      what: `port ${port} to answer`,
+    })
+  }
   const by = <T>(pick: (replica: { running: RunningService; ops_url: string }) => T) =>
     Object.fromEntries(
       SERVICES.map((service, i) => [service, (started[i] ?? []).map(pick)]),

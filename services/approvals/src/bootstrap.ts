@@ -47,7 +47,7 @@ const projectInTime = async (): Promise<void> => {
 }
 
 const loginUrl = ({ login_token }: LoginLink): string =>
-  `${settings.PUBLIC_API_URL.replace(/\/+$/, '')}/login?token=${login_token}`
+  `${settings.PUBLIC_LOGIN_URL}?token=${login_token}`
 
 const linkFor = async (username: string): Promise<object> => {
   const link = await newLoginLink(db, username, new Date(clock.now()))

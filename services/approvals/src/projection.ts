@@ -1,6 +1,7 @@
 import { type Bus, createKv, type Kv } from '@guildhall/bus'
 import {
   buckets,
+  credentialKeyOfHash,
   type Endpoint,
   endpointKey,
   IdentityCredential,
@@ -33,7 +34,7 @@ export const endpointEntry = (endpoint: Endpoint): ProjectedEntry => ({
 
 /** Credentials are stored by their hash alone, so the key is built from it and not from a token. */
 export const credentialEntry = (sha256: string, record: IdentityCredential): ProjectedEntry => ({
-  key: `cred.${sha256}`,
+  key: credentialKeyOfHash(sha256),
   record,
 })
 
@@ -41,7 +42,7 @@ const newerEndpoint = (next: IdentityEndpoint, present: IdentityEndpoint): boole
   next.endpoint.version > present.endpoint.version
 
 const newlyRevoked = (next: IdentityCredential, present: IdentityCredential): boolean =>
-  true
+  next.revoked && !present.revoked
 
 const advance = async <T>(
   kv: Kv<T>,

@@ -19,6 +19,6 @@ export const serviceSettings = databaseSettings.extend({
 })
 
 export const bootstrapSettings = databaseSettings.extend({
-  /** Base of the login link. */
-  PUBLIC_API_URL: z.url(),
+  /** The login page of the gateway; a login link is this with a token. */
+  PUBLIC_LOGIN_URL: z.url(),
 })

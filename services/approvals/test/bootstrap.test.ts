@@ -55,7 +55,7 @@ const installation = async (t: Test) => {
     DATABASE_URL: url,
     NATS_URL: nats.url,
     PUBLIC_MCP_URL: 'http://127.0.0.1:8080/mcp',
-    PUBLIC_API_URL: 'http://127.0.0.1:8080/',
+    PUBLIC_LOGIN_URL: 'http://127.0.0.1:8080/login',
     TOKEN_DERIVATION_KEY: randomBytes(32).toString('base64'),
   }
   return { bus, env }

@@ -263,6 +263,15 @@ t.test(
     const cookie = good.headers.getSetCookie()[0]?.split(';')[0] ?? ''
     t.equal((await call(f, 'GET', '/api/me', { cookie })).status, 200)
     t.equal((await fetch(`${f.gateway.url}/login`)).status, 400)
+    for (const [type, status] of [
+      ['text/plain', 415],
+      ['application/json', 400],
+    ] as const) {
+      const headers = { 'content-type': type }
+      const odd = await fetch(`${f.gateway.url}/login`, { method: 'POST', body: '{}', headers })
+      t.equal(odd.status, status, type)
+    }
+    t.equal((await submit(f, { login_token: 'x'.repeat(5_000) })).status, 413)
   },
 )
 

@@ -162,6 +162,8 @@ t.test('other hosts, other origins and doubled headers are refused', async (t) =
   t.equal(preflight.status, 204)
   t.equal(preflight.headers.get('access-control-allow-origin'), 'https://app.example')
   t.match(preflight.headers.get('access-control-allow-headers'), 'authorization')
+  const foreign = { origin: 'https://evil.example' }
+  t.equal((await fetch(f.mcp_url, { method: 'OPTIONS', headers: foreign })).status, 403)
   const answer = await post(f.mcp_url, ping, { token, headers })
   t.equal(answer.headers.get('access-control-allow-origin'), 'https://app.example')
 })

@@ -54,9 +54,9 @@ const checkPromises = (todo: FinalTodo, claims: readonly Claim[]): Violation[] =
     const message = `completed, and now ${todo.state}`
     found.push({ rule: 'answer-lost', todo_id, message, calls })
   }
-  const results = answered.map((call) => call.input.result)
+  const results = answered.map((call) => call.input.result ?? null)
   if (todo.state === 'done' && results.length > 0) {
-    if (!results.some((result) => isDeepStrictEqual(result, todo.result))) {
+    if (!results.some((result) => isDeepStrictEqual(result, todo.result ?? null))) {
       const message = `completed with ${JSON.stringify(results)}, kept is ${JSON.stringify(todo.result)}`
       found.push({ rule: 'answer-lost', todo_id, message, calls })
     }

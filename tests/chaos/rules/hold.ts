@@ -5,8 +5,9 @@ import type { Claim } from '../claims.ts'
 /**
  * When a claim was certainly held: from the moment its holder was answered, until the earliest of
  *
- * - the end of the lease as the server stated it last, and
- * - the moment its holder made a call that may end it.
+ * - the end of the lease as the server stated it last,
+ * - the moment its holder made a call that may end it, and
+ * - the answer that it does not hold.
  *
  * Nothing else is certain. Before its answer the claim may not have been made yet; after a call to
  * complete, fail or release was sent, it may be over whatever the answer says. So whatever is
@@ -56,10 +57,13 @@ export const holdsOf = (claim: Claim, tolerance_ms: number): Holds => {
   for (const act of [...claim.acts].sort(byTime)) {
     before.set(act, { from, until })
     const asked = askedFor(act) ?? Number.POSITIVE_INFINITY
-    if (isEnding(act)) maybe_ended = true
-    const refused = !mayHaveHappened(act)
-    if (isEnding(act) || refused) {
+    if (isEnding(act)) {
+      maybe_ended = true
       until = Math.min(until, act.invoked_at)
+      continue
+    }
+    if (!mayHaveHappened(act)) {
+      until = Math.min(until, act.answered_at)
       continue
     }
     if (!isOk(act) || mayHideATry(act)) shortest_pending = Math.min(shortest_pending, asked)

@@ -6,7 +6,7 @@ import {
   RINGS_ON_ATTACH,
   type TodoRow,
 } from '@guildhall/contracts'
-import { type Clock, type Logger, newRequestId } from '@guildhall/runtime'
+import { type Clock, newRequestId } from '@guildhall/runtime'
 import { z } from 'zod'
 import { type EndpointView, withGrant } from '../identity/endpoint-view.ts'
 
@@ -31,20 +31,14 @@ interface AttachRingsOptions {
   readonly bus: Bus
   readonly caller: Caller
   readonly clock: Clock
-  readonly log: Logger
 }
 
 export interface AttachRinger {
-  /** Rows to ring for now, oldest first. Never throws: a missed ring costs nothing but time. */
+  /** Rows to ring for now, oldest first. */
   pick(view: EndpointView, queues: ReadonlySet<string>): Promise<readonly TodoRow[]>
 }
 
-export const createAttachRinger = ({
-  bus,
-  caller,
-  clock,
-  log,
-}: AttachRingsOptions): AttachRinger => {
+export const createAttachRinger = ({ bus, caller, clock }: AttachRingsOptions): AttachRinger => {
   const memory = createKv(bus, buckets.rates, AttachRings)
 
   const waiting = async (view: EndpointView): Promise<readonly TodoRow[]> => {
@@ -83,13 +77,8 @@ export const createAttachRinger = ({
 
   return {
     pick: async (view, queues) => {
-      try {
-        const rows = (await waiting(view)).filter(({ queue }) => queues.has(queue))
-        return await choose(`attach.${view.endpoint.endpoint_id}`, rows)
-      } catch (err) {
-        log.warn({ err, endpoint_id: view.endpoint.endpoint_id }, 'attached without rings')
-        return []
-      }
+      const rows = (await waiting(view)).filter(({ queue }) => queues.has(queue))
+      return choose(`attach.${view.endpoint.endpoint_id}`, rows)
     },
   }
 }

@@ -116,7 +116,9 @@ export class Doorbell implements Part {
     stream.tell(greeting === undefined ? [] : [greeting])
     // First subscribe, then look: what arrives in between is rung twice rather than never.
     stream.hang(view)
-    void this.#ringOldest(stream, view)
+    this.#ringOldest(stream, view).catch((err: unknown) => {
+      log.warn({ err, endpoint_id }, 'attached without rings')
+    })
   }
 
   async #ringOldest(stream: AttachedStream, view: EndpointView): Promise<void> {

@@ -57,6 +57,12 @@ export const chargeAddress = (services: HttpServices, address: string): void => 
   if (wait_seconds > 0) throw tooMany(wait_seconds)
 }
 
+/** For proofs that cost a look-up: whoever has used up the address's failures gets none. */
+export const checkAddress = (services: HttpServices, address: string): void => {
+  const { limiter, address_limit } = services
+  if (!limiter.has(`address ${address}`, address_limit, monotonic_ms())) throw tooMany(1)
+}
+
 /** Missing, unknown, revoked and expired read the same, to the byte but for the request id. */
 export const unauthenticated = (): ServiceError =>
   new ServiceError('unauthenticated', 'a live credential is needed')
@@ -66,13 +72,12 @@ export type AgentCaller = Identified & { readonly kind: 'agent' }
 /** Who calls /mcp. */
 export const admitAgent = (services: HttpServices, request: FastifyRequest): AgentCaller => {
   const caller = services.identity.identify(bearerOf(request))
-  const address = addressOf(services, request)
   if (caller?.kind !== 'agent') {
-    chargeAddress(services, address)
+    chargeAddress(services, addressOf(services, request))
     throw unauthenticated()
   }
   const { networks } = caller.view
-  if (networks.length > 0 && !isWithin(networks, address)) {
+  if (networks.length > 0 && !isWithin(networks, addressOf(services, request))) {
     throw new ServiceError('forbidden', 'this credential may not be used from this address')
   }
   return caller

@@ -2,6 +2,7 @@ import { MCP_BODY_MAX_BYTES, ServiceError } from '@guildhall/contracts'
 import { newRequestId } from '@guildhall/runtime'
 import { type FastifyError, type FastifyInstance, fastify } from 'fastify'
 import { addRestRoutes } from '../rest/rest-routes.ts'
+import { asServiceError } from './as-service-error.ts'
 import { countRequests } from './close-app.ts'
 import { addHealthRoutes } from './health-routes.ts'
 import type { HttpServices } from './http-services.ts'
@@ -19,23 +20,6 @@ const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
 } as const
-
-/** What fastify itself refuses, in our words. */
-const asServiceError = (error: FastifyError | ServiceError): ServiceError => {
-  if (error instanceof ServiceError) return error
-  const status = error.statusCode ?? 500
-  if (status === 413) {
-    const message = `the body may have at most ${MCP_BODY_MAX_BYTES} bytes`
-    return new ServiceError('payload_too_large', message)
-  }
-  if (status === 415) {
-    return new ServiceError('unsupported_media_type', 'the content type must be application/json')
-  }
-  if (status >= 400 && status < 500) {
-    return new ServiceError('invalid_argument', 'the request is malformed', { cause: error })
-  }
-  return new ServiceError('internal', 'an internal error occurred', { cause: error })
-}
 
 export const createApp = (services: HttpServices): FastifyInstance => {
   const app = fastify({

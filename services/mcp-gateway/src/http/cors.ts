@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { checkPerimeter } from './admit.ts'
+import type { HttpServices } from './http-services.ts'
 
 /**
  * Lets pages of an allowed origin call /mcp. The Origin check has already refused all others, so
@@ -24,8 +26,9 @@ export const allowOrigin = (request: FastifyRequest, reply: FastifyReply): void 
   void reply.header('vary', 'origin')
 }
 
-export const addPreflight = (app: FastifyInstance, path: string): void => {
+export const addPreflight = (app: FastifyInstance, services: HttpServices, path: string): void => {
   app.options(path, async (request, reply) => {
+    checkPerimeter(services, request)
     allowOrigin(request, reply)
     return reply
       .code(204)

@@ -18,6 +18,7 @@ import {
 import { addPreflight, allowOrigin } from './cors.ts'
 import type { HttpServices } from './http-services.ts'
 import { BadJson, parseJsonBody } from './json-body.ts'
+import { headerOf, traceparentOf } from './request-headers.ts'
 import { sendError } from './send-error.ts'
 import { SSE_HEADERS, sseFrames, sseSink } from './sse-sink.ts'
 
@@ -27,7 +28,6 @@ import { SSE_HEADERS, sseFrames, sseSink } from './sse-sink.ts'
  */
 
 const PATH = '/mcp'
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,14 +35,10 @@ declare module 'fastify' {
   }
 }
 
-/** A header that came more than once never means what either of its copies says. */
-const single = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(', ') : value
-
 const mcpHeaders = ({ headers }: FastifyRequest): McpHeaders => ({
-  version: single(headers['mcp-protocol-version'])?.trim(),
-  method: single(headers['mcp-method'])?.trim(),
-  name: single(headers['mcp-name'])?.trim(),
+  version: headerOf(headers['mcp-protocol-version'])?.trim(),
+  method: headerOf(headers['mcp-method'])?.trim(),
+  name: headerOf(headers['mcp-name'])?.trim(),
 })
 
 const accepts = ({ headers }: FastifyRequest, type: string): boolean => {
@@ -52,11 +48,6 @@ const accepts = ({ headers }: FastifyRequest, type: string): boolean => {
 
 const notAcceptable = (types: string): ServiceError =>
   new ServiceError('invalid_argument', `the Accept header must list ${types}`)
-
-const traceparentOf = ({ headers }: FastifyRequest): string | undefined => {
-  const value = single(headers.traceparent)
-  return value !== undefined && TRACEPARENT.test(value) ? value : undefined
-}
 
 const agentOf = ({ agent }: FastifyRequest): AgentCaller => {
   if (agent === null) throw new ServiceError('unauthenticated', 'a live credential is needed')
@@ -207,5 +198,5 @@ export const addMcpRoute = (app: FastifyInstance, services: HttpServices): void 
   app.get(PATH, { onRequest, exposeHeadRoute: false }, handleGet(services))
   // No session that could be ended, and nothing else that these methods could mean.
   app.route({ method: ['DELETE', 'PUT', 'PATCH'], url: PATH, onRequest, handler: refuseMethod })
-  addPreflight(app, PATH)
+  addPreflight(app, services, PATH)
 }

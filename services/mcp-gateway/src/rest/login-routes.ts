@@ -1,7 +1,8 @@
-import { LoginInput, login, ServiceError, toServiceError, type User } from '@guildhall/contracts'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LoginInput, login, ServiceError, type User } from '@guildhall/contracts'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { addressOf, chargeAddress, checkLoaded, checkPerimeter } from '../http/admit.ts'
+import { asServiceError } from '../http/as-service-error.ts'
 import type { HttpServices } from '../http/http-services.ts'
 import { BadJson, parseJsonBody } from '../http/json-body.ts'
 import { clearSessionCookie, sessionCookie, setSessionCookie } from '../sessions/session-cookie.ts'
@@ -9,6 +10,7 @@ import { loggedInPage, loginFailedPage, loginPage } from './login-page.ts'
 import { admitOwner } from './rest-caller.ts'
 
 const LOGIN_TOKEN_MAX_CHARS = 200
+const FORM_MAX_BYTES = 4_096
 
 /** For the pages: a form may go to us, and the browser must send the origin with it. */
 const PAGE_HEADERS = {
@@ -59,7 +61,7 @@ const logIn = async (
 const addPages = (app: FastifyInstance, services: HttpServices): void => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: 4_096 },
+    { parseAs: 'string', bodyLimit: FORM_MAX_BYTES },
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   )
   app.addHook('onRequest', async (request, reply) => {
@@ -68,8 +70,8 @@ const addPages = (app: FastifyInstance, services: HttpServices): void => {
     checkLoaded(services)
     chargeAddress(services, addressOf(services, request))
   })
-  app.setErrorHandler((cause, request, reply) => {
-    const error = toServiceError(cause)
+  app.setErrorHandler<FastifyError | ServiceError>((cause, request, reply) => {
+    const error = asServiceError(cause, FORM_MAX_BYTES)
     if (error.code === 'internal') {
       services.log.error({ err: cause, request_id: request.id }, 'login failed')
     }

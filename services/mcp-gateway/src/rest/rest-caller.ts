@@ -1,6 +1,13 @@
 import { ServiceError, type UserId } from '@guildhall/contracts'
 import type { FastifyRequest } from 'fastify'
-import { addressOf, bearerOf, chargeAddress, chargeHuman, unauthenticated } from '../http/admit.ts'
+import {
+  addressOf,
+  bearerOf,
+  chargeAddress,
+  chargeHuman,
+  checkAddress,
+  unauthenticated,
+} from '../http/admit.ts'
 import type { HttpServices } from '../http/http-services.ts'
 import { sessionCookie } from '../sessions/session-cookie.ts'
 import { matchesCsrf, type OpenSession } from '../sessions/sessions.ts'
@@ -43,6 +50,8 @@ export const admitOwner = async (
 ): Promise<Owner> => {
   const token = bearerOf(request)
   const cookie = sessionCookie(request, services.secure_cookies)
+  const address = addressOf(services, request)
+  if (token === undefined && cookie !== undefined) checkAddress(services, address)
   const owner =
     token !== undefined
       ? byToken(services, token)
@@ -50,7 +59,7 @@ export const admitOwner = async (
         ? await bySession(services, cookie)
         : undefined
   if (owner === undefined) {
-    chargeAddress(services, addressOf(services, request))
+    chargeAddress(services, address)
     throw unauthenticated()
   }
   if (owner.session !== undefined) checkCsrf(request, owner.session)

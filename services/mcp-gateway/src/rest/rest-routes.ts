@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CallContext } from '../calls/call-context.ts'
 import { addressOf, chargeAddress, checkLoaded, checkPerimeter } from '../http/admit.ts'
 import type { HttpServices } from '../http/http-services.ts'
+import { headerOf, traceparentOf } from '../http/request-headers.ts'
 import { checkArguments } from '../tools/argument-problems.ts'
 import { callOperation } from './call-operation.ts'
 import { addLoginRoutes } from './login-routes.ts'
@@ -22,13 +23,10 @@ declare module 'fastify' {
 const queryOf = ({ url }: FastifyRequest): URLSearchParams =>
   new URL(url, 'http://localhost').searchParams
 
-const headerOf = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(', ') : value
-
 const callContext = (owner: Owner, request: FastifyRequest, reply: FastifyReply): CallContext => ({
   principal: { kind: 'human', user_id: owner.user_id },
   request_id: request.id,
-  traceparent: undefined,
+  traceparent: traceparentOf(request),
   gone: () => reply.raw.destroyed,
   live: owner.live,
 })

@@ -1,4 +1,4 @@
-import { LEASE_MAX_SECONDS } from '@guildhall/contracts'
+import { deleteWebhook, LEASE_MAX_SECONDS, rotateWebhook } from '@guildhall/contracts'
 import type { EndpointView } from '../identity/endpoint-view.ts'
 import { type Members, membersOf } from '../protocol/result.ts'
 import type { JsonSchema } from './json-schema.ts'
@@ -6,6 +6,9 @@ import { type Tool, toolCatalogue } from './tool-catalogue.ts'
 
 /** Tools whose text states the lease that this endpoint gets. */
 const LEASE_FIELD = 'lease_ttl_seconds'
+
+/** A client may ask its user before these. Unless told so, it assumes it of every write. */
+const DESTRUCTIVE: ReadonlySet<string> = new Set([deleteWebhook.name, rotateWebhook.name])
 
 export const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): string =>
   `Without ${LEASE_FIELD} the lease is ${lease_seconds} seconds (${lease_is_own ? 'set for this endpoint' : "the server's default"}); at most ${LEASE_MAX_SECONDS}.`
@@ -24,7 +27,11 @@ const describeTool = ({ op, input_schema, output_schema }: Tool, view: EndpointV
     description: leased ? `${op.summary} ${sentence}` : op.summary,
     inputSchema: leased ? withLease(input_schema, sentence) : input_schema,
     outputSchema: output_schema,
-    annotations: { readOnlyHint: op.access === 'read', openWorldHint: false },
+    annotations: {
+      readOnlyHint: op.access === 'read',
+      destructiveHint: DESTRUCTIVE.has(op.name),
+      openWorldHint: false,
+    },
   }
 }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { waitFor } from '@guildhall/testing'
 
 /** Plain HTTP, to see exactly what is on the wire. The official clients have tests of their own. */
@@ -191,4 +190,3 @@ export const listen = async (
   return follow(response, controller)
 }
 
-export const sameJson = isDeepStrictEqual

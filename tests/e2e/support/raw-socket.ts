@@ -1,0 +1,26 @@
+import { connect } from 'node:net'
+
+const QUIET_MS = 10_000
+
+/** Writes bytes to a port and gives what came back until the far end closed, or `end` was seen. */
+export const speak = (url: string, bytes: Buffer | string, end?: RegExp): Promise<string> =>
+  new Promise((resolve) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port) })
+    let heard = ''
+    const done = (): void => {
+      socket.destroy()
+      resolve(heard)
+    }
+    socket.setTimeout(QUIET_MS, done)
+    socket.once('error', done)
+    socket.once('close', done)
+    socket.on('data', (chunk: Buffer) => {
+      heard += chunk.toString('latin1')
+      if (end?.test(heard) === true) done()
+    })
+    socket.write(bytes)
+  })
+
+export const statusesIn = (heard: string): readonly number[] =>
+  [...heard.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status))
