@@ -1,7 +1,7 @@
 # Guildhall. Run `make` for what there is.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help install build generate verify lint format test test-old-nats chaos bench demo up down logs reconcile ci clean
+.PHONY: help install build generate verify lint format test test-old-nats conformance chaos bench demo up down logs reconcile ci clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[36m%-14s\033[0m %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ test: build ## Run all tests: real NATS, real PostgreSQL, real processes (about 
 
 test-old-nats: build ## The claim core on the distribution's nats-server 2.9
 	GUILDHALL_TEST_NATS=2.9 npx tap run --disable-coverage services/tasks/dist/test/claims.test.js services/tasks/dist/test/endings.test.js services/tasks/dist/test/consumers.test.js
+
+conformance: build ## The MCP conformance suite against a real gateway (installs Node 24 below var/)
+	node tests/dist/conformance/run.js
 
 chaos: build ## The long chaos run: kill, pause and skew everything, then check the history
 	node tests/dist/chaos/run.js --seconds $(or $(SECONDS_OF_CHAOS),300)

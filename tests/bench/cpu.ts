@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** CPU time of other processes, from /proc: shows who the bottleneck is. */
+/** CPU time of other processes, from /proc: shows who works, and that the load does not limit. */
 
 export type Processes = Readonly<Record<string, number>>
 
 /** USER_HZ, which Linux has fixed at 100 for everything it shows. */
 const TICKS_PER_SECOND = 100
 
-interface CpuReading {
-  readonly at_ms: number
-  readonly seconds: Readonly<Record<string, number>>
-}
+type CpuReading = Readonly<Record<string, number>>
 
 const cpuSeconds = (pid: number): number => {
   try {
@@ -23,20 +20,18 @@ const cpuSeconds = (pid: number): number => {
   }
 }
 
-export const readCpu = (processes: Processes): CpuReading => ({
-  at_ms: performance.now(),
-  seconds: Object.fromEntries(
-    Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]),
-  ),
-})
+export const readCpu = (processes: Processes): CpuReading =>
+  Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]))
 
-/** How many CPUs each kept busy between the two readings. */
-export const coresUsed = (before: CpuReading, after: CpuReading): Record<string, number> => {
-  const seconds = (after.at_ms - before.at_ms) / 1_000
-  return Object.fromEntries(
-    Object.entries(after.seconds).map(([name, value]) => [
+/** CPU time in ms that each has used per operation since the reading. */
+export const cpuSince = (
+  before: CpuReading,
+  processes: Processes,
+  operations: number,
+): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(readCpu(processes)).map(([name, seconds]) => [
       name,
-      (value - (before.seconds[name] ?? Number.NaN)) / seconds,
+      ((seconds - (before[name] ?? Number.NaN)) * 1_000) / operations,
     ]),
   )
-}

@@ -1,4 +1,4 @@
-import { coresUsed, type Processes, readCpu } from './cpu.ts'
+import { cpuSince, type Processes, readCpu } from './cpu.ts'
 
 /**
  * How two things are compared. Each is run in short rounds, in turn, A/B/A/B, after a warm-up that
@@ -15,7 +15,7 @@ export interface Round {
 
 export interface Arm {
   readonly label: string
-  /** Whose CPU time is noted, by a name for each. */
+  /** Whose CPU time is noted, by a name for each: what a busy machine does not distort. */
   readonly processes: Processes
   /** Puts the work there that `run` does; not measured. */
   readonly prepare?: (operations: number) => Promise<void>
@@ -32,8 +32,8 @@ export interface Plan {
 }
 
 export interface Measured extends Round {
-  /** CPUs kept busy during the round, by process. */
-  readonly cores: Readonly<Record<string, number>>
+  /** CPU time per operation, by process. */
+  readonly cpu_ms: Readonly<Record<string, number>>
   readonly settle_seconds: number
 }
 
@@ -44,7 +44,7 @@ export interface Summary {
   readonly p99_ms: number
   readonly operations: number
   readonly rounds: number
-  readonly cores: Readonly<Record<string, number>>
+  readonly cpu_ms: Readonly<Record<string, number>>
   readonly settle_seconds: number
 }
 
@@ -64,7 +64,7 @@ export const median = (values: readonly number[]): number => {
 export const rate = ({ operations, seconds }: Round): number => operations / seconds
 
 export const summarize = (label: string, rounds: readonly Measured[]): Summary => {
-  const names = Object.keys(rounds[0]?.cores ?? {})
+  const names = Object.keys(rounds[0]?.cpu_ms ?? {})
   return {
     label,
     per_second: median(rounds.map(rate)),
@@ -72,8 +72,8 @@ export const summarize = (label: string, rounds: readonly Measured[]): Summary =
     p99_ms: median(rounds.map((round) => quantile(round.latencies_ms, 0.99))),
     operations: rounds.reduce((sum, round) => sum + round.operations, 0),
     rounds: rounds.length,
-    cores: Object.fromEntries(
-      names.map((name) => [name, median(rounds.map((round) => round.cores[name] ?? 0))]),
+    cpu_ms: Object.fromEntries(
+      names.map((name) => [name, median(rounds.map((round) => round.cpu_ms[name] ?? 0))]),
     ),
     settle_seconds: median(rounds.map((round) => round.settle_seconds)),
   }
@@ -85,11 +85,14 @@ const measure = async (arm: Arm, operations: number): Promise<Measured> => {
   await arm.prepare?.(operations)
   const before = readCpu(arm.processes)
   const round = await arm.run(operations)
-  const cores = coresUsed(before, readCpu(arm.processes))
+  const cpu_ms = cpuSince(before, arm.processes, round.operations)
   const settling_ms = performance.now()
   await arm.settle?.()
-  return { ...round, cores, settle_seconds: seconds_since(settling_ms) }
+  return { ...round, cpu_ms, settle_seconds: seconds_since(settling_ms) }
 }
+
+/** The first finds out how fast the arms are; the second is as long as the measured ones. */
+const WARM_UP_ROUNDS = 2
 
 export type Progress = (text: string) => void
 
@@ -101,7 +104,7 @@ export const interleave = async <A extends Arm>(
 ): Promise<Map<A, Measured[]>> => {
   const results = new Map<A, Measured[]>(arms.map((arm) => [arm, []]))
   const sizes = new Map<A, number>(arms.map((arm) => [arm, first_operations]))
-  for (let number = 0; number <= rounds; number += 1) {
+  for (let number = 1 - WARM_UP_ROUNDS; number <= rounds; number += 1) {
     const shown: string[] = []
     for (const arm of arms) {
       const round = await measure(arm, sizes.get(arm) ?? first_operations)
@@ -111,7 +114,7 @@ export const interleave = async <A extends Arm>(
       const p50_ms = quantile(round.latencies_ms, 0.5)
       shown.push(`${arm.label} ${Math.round(rate(round))}/s (p50 ${p50_ms.toFixed(2)} ms)`)
     }
-    progress(`${number === 0 ? 'warm-up' : `round ${number}/${rounds}`}: ${shown.join(', ')}`)
+    progress(`${number > 0 ? `round ${number}/${rounds}` : 'warm-up'}: ${shown.join(', ')}`)
   }
   return results
 }

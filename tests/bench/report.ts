@@ -52,6 +52,20 @@ const cellsOf = (row: Row): readonly string[] => [
   verdict(row),
 ]
 
+const cpuText = ({ cpu_ms }: Summary): string =>
+  Object.entries(cpu_ms)
+    .map(([name, value]) => `${name} ${value.toFixed(3)}`)
+    .join(', ')
+
+/** Below a row: what each process spent per operation, and what else there is to say. */
+const notesOf = ({ ours, reference, note }: Row): readonly string[] => {
+  const parts = [ours, reference].map((summary) => (summary === undefined ? '' : cpuText(summary)))
+  const cpu = parts.every((part) => part === '')
+    ? []
+    : [`CPU ms per operation: ${parts.join(' | ')}`]
+  return note === undefined ? cpu : [note, ...cpu]
+}
+
 export const renderTable = (rows: readonly Row[], coloured: boolean): string => {
   const colour = paint(coloured)
   const table = rows.map(cellsOf)
@@ -64,8 +78,8 @@ export const renderTable = (rows: readonly Row[], coloured: boolean): string => 
     const shown = cells.map((cell, i) =>
       i === cells.length - 1 ? colour(coloursOf(row), cell) : cell,
     )
-    const note = row.note === undefined ? [] : [colour(DIM, `  ${row.note}`)]
-    return [shown.join('  ').trimEnd(), ...note]
+    const notes = notesOf(row).map((note) => colour(DIM, `  ${note}`))
+    return [shown.join('  ').trimEnd(), ...notes]
   })
   const rule = widths.map((width) => '-'.repeat(width)).join('  ')
   return [colour(BOLD, pad(COLUMNS).join('  ').trimEnd()), colour(DIM, rule), ...lines].join('\n')

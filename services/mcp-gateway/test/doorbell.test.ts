@@ -25,9 +25,6 @@ const CHANNEL = 'notifications/claude/channel'
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const RESOURCES_CHANGED = 'notifications/resources/list_changed'
 
-const attached = (f: Fixture, count: number) =>
-  waitFor(() => f.gateway.doorbell.attached === count, { what: `${count} attached streams` })
-
 const ring = (f: Fixture, user_id: number, row: TodoRow): void =>
   publishCore(f.bus, subjects.doorbell(user_id, row.queue), ringFor(row))
 
@@ -54,7 +51,7 @@ t.test('D1 a todo rings an open stream exactly once, without its payload', async
   t.equal(stream.headers.get('content-type'), 'text/event-stream')
   t.equal(stream.headers.get('x-accel-buffering'), 'no')
   t.match(stream.headers.get('cache-control'), 'no-store')
-  await attached(f, 1)
+  await f.attached(1)
   const row = todoRow({ kind: 'webhook', source: 'github' })
   ring(f, endpoint.user_id, row)
   const last = await settle(f, endpoint.user_id, stream)
@@ -87,7 +84,7 @@ t.test('D2 other queues, other endpoints and other owners hear nothing', async (
   const [my_stream, sibling_stream, stranger_stream] = await Promise.all(
     [mine, sibling, stranger].map(({ token }) => openStream(f.mcp_url, token)),
   )
-  await attached(f, 3)
+  await f.attached(3)
   ring(f, user_id, todoRow({ queue: 'elsewhere' }))
   const build = todoRow({ queue: 'builds' })
   ring(f, user_id, build)
@@ -109,7 +106,7 @@ t.test('D3 without a stream a ring is heard by nobody and reported by nobody', a
   ring(f, endpoint.user_id, missed)
   await f.bus.nc.flush()
   const stream = await openStream(f.mcp_url, token)
-  await attached(f, 1)
+  await f.attached(1)
   const last = await settle(f, endpoint.user_id, stream)
   t.strictSame(rungIds(stream), [last])
   await waitFor(() => rung.length > 0, { what: 'the report' })
@@ -127,8 +124,8 @@ t.test(
     const { token, endpoint } = await f.vend()
     const a = await openStream(f.mcp_url, token)
     const b = await openStream(`${other.url}/mcp`, token)
-    await attached(f, 1)
-    await waitFor(() => other.doorbell.attached === 1, { what: 'the other replica' })
+    await f.attached(1)
+    await f.attached(1, other)
     const rows = Array.from({ length: 40 }, () => todoRow())
     for (const row of rows) ring(f, endpoint.user_id, row)
     await waitFor(() => rungIds(a).length + rungIds(b).length >= rows.length, {
@@ -161,7 +158,7 @@ t.test(
     const marker = await settle(f, endpoint.user_id, first)
     t.strictSame(rungIds(first), [...ids.slice(0, 3), marker])
     first.close()
-    await attached(f, 0)
+    await f.attached(0)
 
     f.clock.advance(59_000)
     const again = await openStream(f.mcp_url, token)
@@ -169,7 +166,7 @@ t.test(
     const second_marker = await settle(f, endpoint.user_id, again)
     t.strictSame(rungIds(again), [...ids.slice(3), second_marker])
     again.close()
-    await attached(f, 0)
+    await f.attached(0)
 
     f.clock.advance(1_001)
     const later = await openStream(f.mcp_url, token)
@@ -183,7 +180,7 @@ t.test('an attach works when nobody can say what waits', async (t) => {
   const { token, endpoint } = await f.vend()
   await f.tasks.stop()
   const stream = await openStream(f.mcp_url, token)
-  await attached(f, 1)
+  await f.attached(1)
   const last = await settle(f, endpoint.user_id, stream)
   t.strictSame(rungIds(stream), [last])
 })
@@ -198,7 +195,7 @@ t.test('D4 a client that stops reading holds up nobody', async (t) => {
     headers: { authorization: `Bearer ${stalled.token}`, accept: 'text/event-stream' },
   })
   const stream = await openStream(f.mcp_url, reader.token)
-  await attached(f, 2)
+  await f.attached(2)
   const title = 'x'.repeat(30_000)
   const rows = Array.from({ length: 400 }, () => todoRow({ title }))
   for (const row of rows) ring(f, user_id, row)
@@ -225,7 +222,7 @@ t.test(
       await openStream(`${other.url}/mcp`, token),
     ]
     const strange = await openStream(f.mcp_url, stranger.token)
-    await attached(f, 2)
+    await f.attached(2)
     const edited = await f.edit(endpoint, { default_lease_ttl_seconds: 2_700 })
     for (const stream of streams) await stream.until(TOOLS_CHANGED)
     const describe = async (bearer: string): Promise<string[]> => {
@@ -267,7 +264,7 @@ t.test(
       await openStream(`${other.url}/mcp`, vended.token),
       await listen(f.mcp_url, vended.token, { toolsListChanged: true }),
     ]
-    await attached(f, 3)
+    await f.attached(3)
     const started = performance.now()
     await f.revoke(vended)
     await Promise.all(streams.map(({ ended }) => ended))
@@ -284,7 +281,7 @@ t.test('C9 an endpoint that expires loses its streams, too', async (t) => {
   const expires_at = new Date(f.clock.now() + 60_000).toISOString()
   const { token } = await f.vend({ expires_at })
   const stream = await openStream(f.mcp_url, token)
-  await attached(f, 1)
+  await f.attached(1)
   f.clock.advance(60_000)
   await stream.ended
   t.equal((await post(f.mcp_url, request('ping'), { token })).status, 401)
@@ -294,7 +291,7 @@ t.test('a rotated credential loses its streams, the endpoint keeps working', asy
   const f = await setup(t)
   const vended = await f.vend()
   const stream = await openStream(f.mcp_url, vended.token)
-  await attached(f, 1)
+  await f.attached(1)
   await f.identity.put(credentialKey(vended.token), {
     v: 1,
     kind: 'endpoint',
@@ -310,7 +307,7 @@ t.test('a listen stream hears what it asked for and nothing else', async (t) => 
   const { token, endpoint } = await f.vend({ queues: ['inbox', 'builds'] })
   const filter = { resourceSubscriptions: ['guildhall://queues/inbox'] }
   const plain = await listen(f.mcp_url, token, filter)
-  await attached(f, 1)
+  await f.attached(1)
   t.strictSame((await plain.until('notifications/subscriptions/acknowledged'))[0]?.params, {
     _meta: { 'io.modelcontextprotocol/subscriptionId': 'sub-1' },
     notifications: filter,
@@ -330,11 +327,11 @@ t.test('a listen stream hears what it asked for and nothing else', async (t) => 
     },
   ])
   plain.close()
-  await attached(f, 0)
+  await f.attached(0)
 
   const experimental = { 'claude/channel': {} }
   const channel = await listen(f.mcp_url, token, filter, { experimental })
-  await attached(f, 1)
+  await f.attached(1)
   const row = todoRow()
   ring(f, endpoint.user_id, row)
   const [heard] = await channel.until(CHANNEL)
@@ -365,11 +362,11 @@ t.test('an endpoint may have 64 streams', async (t) => {
   const f = await setup(t)
   const { token } = await f.vend()
   const streams = await Promise.all(Array.from({ length: 64 }, () => openStream(f.mcp_url, token)))
-  await attached(f, 64)
+  await f.attached(64)
   const refused = await openStream(f.mcp_url, token)
   t.equal(refused.status, 429)
   t.equal(refused.headers.get('retry-after'), '30')
   streams[0]?.close()
-  await attached(f, 63)
+  await f.attached(63)
   t.equal((await openStream(f.mcp_url, token)).status, 200)
 })

@@ -106,7 +106,7 @@ t.test('the client of sdk 1.x lists, calls, reads and is notified', async (t) =>
     other.push(notification)
   }
   t.strictSame(await client.subscribeResource({ uri: 'guildhall://queues/builds' }), {})
-  await waitFor(() => f.gateway.doorbell.attached === 1, { what: 'the stream to attach' })
+  await f.attached(1)
   const row = todoRow({ queue: 'builds' })
   await f.bus.nc.flush()
   publishCore(f.bus, subjects.doorbell(vended.endpoint.user_id, 'builds'), ringFor(row))
@@ -163,6 +163,7 @@ t.test('the client of 2.x finds the newer era by itself, calls, and listens', as
     resourceSubscriptions: ['guildhall://queues/inbox'],
   })
   const { user_id } = vended.endpoint
+  await f.attached(1)
   publishCore(f.bus, subjects.doorbell(user_id, 'builds'), ringFor(todoRow({ queue: 'builds' })))
   publishCore(f.bus, subjects.doorbell(user_id, 'inbox'), ringFor(todoRow()))
   await waitFor(() => updated.length > 0, { what: 'the ring' })

@@ -41,15 +41,14 @@ t.test('the stdio client of sdk 1.x works through the bridge, rings included', a
   t.strictSame(result.structuredContent, { empty: true })
   await t.rejects(client.callTool({ name: 'none', arguments: {} }), { code: -32_602 })
 
-  const attached = () => f.gateway.doorbell.attached === 1
-  await waitFor(attached, { what: 'the stream of the bridge' })
+  await f.attached(1)
   publishCore(f.bus, subjects.doorbell(endpoint.user_id, 'inbox'), ringFor(todoRow()))
   await waitFor(() => updated.length === 1, { what: 'the ring' })
   t.strictSame(updated, ['guildhall://queues/inbox'])
   // A gateway that goes away is found again.
   await f.gateway.doorbell.stop()
   await f.gateway.doorbell.start()
-  await waitFor(attached, { what: 'the stream to come back' })
+  await f.attached(1)
 })
 
 t.test('the stdio client of 2.x speaks the newer era through the bridge', async (t) => {
@@ -70,11 +69,12 @@ t.test('the stdio client of 2.x speaks the newer era through the bridge', async 
   })
   const uri = 'guildhall://queues/inbox'
   const subscription = await client.listen({ resourceSubscriptions: [uri] })
+  await f.attached(1)
   publishCore(f.bus, subjects.doorbell(endpoint.user_id, 'inbox'), ringFor(todoRow()))
   await waitFor(() => updated.length === 1, { what: 'the ring' })
   t.strictSame(updated, [uri])
   await subscription.close()
-  await waitFor(() => f.gateway.doorbell.attached === 0, { what: 'the stream to end' })
+  await f.attached(0)
 })
 
 interface Conversation {

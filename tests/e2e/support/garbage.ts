@@ -115,7 +115,11 @@ export const garbageBody = (random: Random, value: unknown): Buffer => {
     case 1:
       return Buffer.from(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`)
     case 2:
-      return Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28, 0xff]), Buffer.from('"}')])
+      return Buffer.concat([
+        Buffer.from('{"a":"'),
+        Buffer.from([0xc3, 0x28, 0xff]),
+        Buffer.from('"}'),
+      ])
     case 3:
       return Buffer.from(text.slice(0, random.below(text.length + 1)))
     case 4:
@@ -151,9 +155,11 @@ const CONTENT_TYPES = [
 const printable = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 
 const garbageHeaders = (random: Random): Record<string, string> => ({
-  'content-type': random.chance(0.7) ? 'application/json' : random.pick(CONTENT_TYPES),
-  accept: random.pick(['application/json, text/event-stream', '*/*', 'text/html', '', ';;q=x']),
-  ...(random.chance(0.2)
+  'content-type': random.chance(0.9) ? 'application/json' : random.pick(CONTENT_TYPES),
+  accept: random.chance(0.8)
+    ? 'application/json, text/event-stream'
+    : random.pick(['*/*', 'text/html', '', ';;q=x']),
+  ...(random.chance(0.15)
     ? { 'mcp-protocol-version': random.pick(['2026-07-28', '2025-06-18', '1999-01-01', 'x', '']) }
     : {}),
   ...(random.chance(0.1) ? { 'mcp-method': printable(garbageText(random)) } : {}),
@@ -181,11 +187,14 @@ export const garbageApi = (random: Random, token: string): GarbageRequest => {
   const route = routes[random.below(routes.length)]
   const { method, path } =
     route === undefined || random.chance(0.1) ? { method: 'POST', path: '/api/login' } : route
-  const filled = path.replace(/\{[a-z_]+\}/g, () => encodeURIComponent(printable(garbageText(random))))
-  const reads = method === 'GET' || method === 'DELETE'
-  const query = Object.entries(garbageObject(random)).map(
-    ([name, value]): [string, string] => [name, `${JSON.stringify(value)}`],
+  const filled = path.replace(/\{[a-z_]+\}/g, () =>
+    encodeURIComponent(printable(garbageText(random))),
   )
+  const reads = method === 'GET' || method === 'DELETE'
+  const query = Object.entries(garbageObject(random)).map(([name, value]): [string, string] => [
+    name,
+    `${JSON.stringify(value)}`,
+  ])
   return {
     method,
     path: reads && random.chance(0.7) ? `${filled}?${new URLSearchParams(query)}` : filled,
@@ -195,8 +204,10 @@ export const garbageApi = (random: Random, token: string): GarbageRequest => {
 }
 
 export const garbageDelivery = (random: Random, path: string): GarbageRequest => ({
-  method: random.chance(0.95) ? 'POST' : random.pick(['GET', 'PUT', 'DELETE']),
-  path: random.chance(0.7) ? path : `/webhooks/w/${encodeURIComponent(garbageText(random).toWellFormed())}`,
+  method: random.chance(0.95) ? 'POST' : random.pick(['PUT', 'DELETE', 'PATCH']),
+  path: random.chance(0.7)
+    ? path
+    : `/webhooks/w/${encodeURIComponent(printable(garbageText(random)))}`,
   headers: {
     ...garbageHeaders(random),
     ...(random.chance(0.5) ? { 'x-github-event': printable(garbageText(random)) } : {}),

@@ -3,7 +3,7 @@ export interface Random {
   /** 0 to below `limit`. */
   below(limit: number): number
   chance(probability: number): boolean
-  pick<T>(values: readonly [T, ...T[]]): T
+  pick<T>(values: readonly [T, ...(readonly T[])]): T
   bytes(length: number): Buffer
 }
 

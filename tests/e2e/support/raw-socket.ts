@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 
-const QUIET_MS = 10_000
+/** A server that waits for the rest of a request may be silent; it is then left alone. */
+const QUIET_MS = 1_500
 
 /** Writes bytes to a port and gives what came back until the far end closed, or `end` was seen. */
 export const speak = (url: string, bytes: Buffer | string, end?: RegExp): Promise<string> =>

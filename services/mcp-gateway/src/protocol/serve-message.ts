@@ -1,7 +1,7 @@
 import { callTool } from '../tools/call-tool.ts'
 import { listTools } from '../tools/list-tools.ts'
 import type { ToolAnswer, ToolContext, ToolServices } from '../tools/tool-context.ts'
-import { capabilities, discover, initialize } from './capabilities.ts'
+import { discover, initialize } from './capabilities.ts'
 import { classify, idOf } from './classify.ts'
 import {
   errorText,
@@ -203,5 +203,3 @@ export const serveBody = async (
 /** How many calls a body asks for: a batch counts as each of its messages. */
 export const callCount = (body: unknown): number =>
   Array.isArray(body) ? Math.max(1, body.filter(isObject).length) : 1
-
-export { capabilities }

@@ -50,6 +50,8 @@ export interface Fixture {
   edit(endpoint: Endpoint, changes: Partial<Endpoint>): Promise<Endpoint>
   revoke(vended: Vended): Promise<void>
   apiToken(user_id: number): Promise<string>
+  /** Waits until this many streams are attached and the bus knows of their subscriptions. */
+  attached(count: number, gateway?: Gateway): Promise<void>
   /** Another replica of the same gateway. */
   replica(env?: Record<string, string>): Promise<Gateway>
 }
@@ -200,6 +202,13 @@ export const setup = async (t: Test, env: Record<string, string> = {}): Promise<
         { what: 'the API token to be known' },
       )
       return token
+    },
+    attached: async (count, gateway = first.gateway) => {
+      await waitFor(() => gateway.doorbell.attached === count, {
+        what: `${count} attached streams`,
+      })
+      // A round trip on the same connection: the subscriptions went before it.
+      await gateways.find((started) => started.gateway === gateway)?.bus.nc.flush()
     },
     replica: async (more = {}) => {
       const started = await startGateway(nats.url, clock, { ...env, ...more })

@@ -189,4 +189,3 @@ export const listen = async (
   })
   return follow(response, controller)
 }
-
