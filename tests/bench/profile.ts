@@ -19,14 +19,26 @@ export interface ProfilerSwitch {
 }
 
 const FUNCTIONS_SHOWN = 40
+const INCLUSIVE_SHOWN = 60
 const PLACES_SHOWN = 20
 
 interface Seen {
   us: number
-  readonly functions: Map<string, number>
-  readonly places: Map<string, number>
   idle_us: number
+  readonly places: Map<string, number>
+  /** Self time. */
+  readonly functions: Map<string, number>
+  /** With all that they call, but not what they await. */
+  readonly inclusive: Map<string, number>
 }
+
+const nothingSeen = (): Seen => ({
+  us: 0,
+  idle_us: 0,
+  places: new Map(),
+  functions: new Map(),
+  inclusive: new Map(),
+})
 
 const add = (map: Map<string, number>, key: string, us: number): void => {
   map.set(key, (map.get(key) ?? 0) + us)
@@ -47,26 +59,50 @@ const placeOf = (name: string, path: string): string => {
   return parts.slice(0, path.startsWith('@') || /^(services|libs)\//.test(path) ? 2 : 1).join('/')
 }
 
-/** `file:line` of the compiled code, which keeps the lines of its source apart from imports. */
-const addProfile = (
-  seen: Seen,
-  { nodes, samples = [], timeDeltas = [] }: Profiler.Profile,
-): void => {
+/** Not the service's own doing: waiting, and our switching of the profiler. */
+const isForeign = ({ functionName, url }: Profiler.ProfileNode['callFrame']): boolean =>
+  url === '' && (functionName === '(idle)' || functionName === 'dispatch')
+
+const nameOf = ({ functionName, url, lineNumber }: Profiler.ProfileNode['callFrame']) => {
+  const path = shorten(url)
+  const name = functionName === '' ? '(anonymous)' : functionName
+  // The line is that of the compiled code.
+  return { path, name: path === '' ? name : `${name}  ${path}:${lineNumber + 1}` }
+}
+
+/** The names on the way from each node to the root, each once. */
+const callChains = (nodes: readonly Profiler.ProfileNode[]): Map<number, ReadonlySet<string>> => {
+  const chains = new Map<number, ReadonlySet<string>>()
+  const by_id = new Map(nodes.map((node) => [node.id, node]))
+  const walk = (id: number, above: ReadonlySet<string>): void => {
+    const node = by_id.get(id)
+    if (node === undefined) return
+    const chain = new Set([...above, nameOf(node.callFrame).name])
+    chains.set(id, chain)
+    for (const child of node.children ?? []) walk(child, chain)
+  }
+  const root = nodes[0]
+  if (root !== undefined) walk(root.id, new Set())
+  return chains
+}
+
+const addProfile = (seen: Seen, profile: Profiler.Profile): void => {
+  const { nodes, samples = [], timeDeltas = [] } = profile
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
+  const chains = callChains(nodes)
   samples.forEach((id, i) => {
     const frame = frames.get(id)
     const us = timeDeltas[i] ?? 0
     if (frame === undefined) return
-    const { functionName, url, lineNumber } = frame
-    if (functionName === '(idle)') {
+    if (isForeign(frame)) {
       seen.idle_us += us
       return
     }
-    const path = shorten(url)
-    const name = functionName === '' ? '(anonymous)' : functionName
+    const { name, path } = nameOf(frame)
     seen.us += us
-    add(seen.functions, path === '' ? name : `${name}  ${path}:${lineNumber + 1}`, us)
+    add(seen.functions, name, us)
     add(seen.places, placeOf(name, path), us)
+    for (const caller of chains.get(id) ?? []) add(seen.inclusive, caller, us)
   })
 }
 
@@ -80,11 +116,13 @@ const top = (map: ReadonlyMap<string, number>, total: number, count: number): st
 const describe = (seen: Seen): string => {
   const busy = (seen.us / (seen.us + seen.idle_us)) * 100
   return [
-    `busy ${busy.toFixed(0)} % of the time; shares of the busy time, self time only`,
-    '\nby place',
+    `busy ${busy.toFixed(0)} % of the time; shares of the busy time`,
+    '\nself time by place',
     top(seen.places, seen.us, PLACES_SHOWN),
-    '\nby function',
+    '\nself time by function',
     top(seen.functions, seen.us, FUNCTIONS_SHOWN),
+    '\nwith all that they call',
+    top(seen.inclusive, seen.us, INCLUSIVE_SHOWN),
     '',
   ].join('\n')
 }
@@ -107,8 +145,7 @@ export const createProfiler = (): ProfilerSwitch => {
     process.kill(pid, 'SIGUSR2')
     await waitFor(() => existsSync(path), { what: 'the profile', timeout_ms: 30_000 })
     numbers.set(pid, number + 1)
-    const empty: Seen = { us: 0, functions: new Map(), places: new Map(), idle_us: 0 }
-    const seen = by_service.get(service) ?? empty
+    const seen = by_service.get(service) ?? nothingSeen()
     by_service.set(service, seen)
     addProfile(seen, JSON.parse(readFileSync(path, 'utf8')))
   }

@@ -211,6 +211,34 @@ const cases: readonly Case[] = [
     },
   },
   {
+    rule: 'claimed-again',
+    breaks: {
+      'the repeat is given another todo while the first is held': (s) => {
+        s.claimed({ at: 0, key: 'k' })
+        s.claimed({ at: 1_000, key: 'k', todo: 'td-2' })
+      },
+    },
+    keeps: {
+      'the first lease is over': (s) => {
+        s.claimed({ at: 0, key: 'k', lease: 1_000 })
+        s.claimed({ at: 2_000, key: 'k', todo: 'td-2' })
+      },
+      'the first is done': (s) => {
+        s.claimed({ at: 0, key: 'k' })
+        s.act('complete', { at: 500 })
+        s.claimed({ at: 1_000, key: 'k', todo: 'td-2' })
+      },
+      'two tries at once, of which neither knew of the other': (s) => {
+        s.claimed({ at: 0, key: 'k' })
+        s.claimed({ at: 1, key: 'k', todo: 'td-2' })
+      },
+      'the key is that of somebody else': (s) => {
+        s.claimed({ at: 0, key: 'k' })
+        s.claimed({ at: 1_000, key: 'k', by: 'b', todo: 'td-2' })
+      },
+    },
+  },
+  {
     rule: 'delivery-twice',
     breaks: {
       'one body has two ids': (s) => {

@@ -7,6 +7,7 @@ import { checkAccepted, checkAnswers } from './rules/accepted.ts'
 import { checkDone, checkFinished } from './rules/finished.ts'
 import { CLOCK_TOLERANCE_MS } from './rules/hold.ts'
 import { checkHolders } from './rules/holders.ts'
+import { checkKeys } from './rules/keys.ts'
 import { checkNumbers } from './rules/numbers.ts'
 import { checkPayloads } from './rules/payloads.ts'
 import type { Violation } from './violation.ts'
@@ -30,6 +31,7 @@ export const check = (lines: readonly Line[]): Violation[] => {
       ...checkHolders(of_todo, tolerance_ms),
       ...checkDone(of_todo),
     ]),
+    ...checkKeys([...claims.values()].flat(), tolerance_ms),
     ...checkNumbers(claims, calls, totals),
     ...checkPayloads(calls),
     ...checkAnswers(items),

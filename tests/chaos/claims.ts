@@ -18,8 +18,12 @@ export interface Claim {
   /** Names the claim: every repeat of its call is given the same. */
   readonly token: string
   readonly actor: string
+  /** What its caller would repeat it under; undefined: it would not. */
+  readonly key: string | undefined
   /** When the call was made first; a repeat with the same key may tell of what that one did. */
   readonly invoked_at: number
+  /** When the call was made that was answered. */
+  readonly asked_at: number
   /** When its holder knew of it. */
   readonly answered_at: number
   /** As stated to the holder: whole seconds, rounded down. */
@@ -74,13 +78,16 @@ export const readClaims = (calls: readonly Call[]): Map<string, Claim[]> => {
       known.fences.push(answer.fence)
       continue
     }
+    const key = keyOf(call)
     drafts.set(`${answer.id} ${answer.lease_token}`, {
       todo_id: answer.id,
       attempt_seq: answer.attempt_seq,
       fence: answer.fence,
       token: answer.lease_token,
       actor: call.actor,
-      invoked_at: first_invoked.get(keyOf(call) ?? '') ?? call.invoked_at,
+      key,
+      invoked_at: first_invoked.get(key ?? '') ?? call.invoked_at,
+      asked_at: call.invoked_at,
       answered_at: call.answered_at,
       lease_until: Date.parse(answer.lease_expires_at),
       fences: [answer.fence],

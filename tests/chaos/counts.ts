@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Call, isOk, toCalls } from './calls.ts'
 import { isClaimCall, readClaimAnswer, readClaims } from './claims.ts'
+import { readFinalState } from './final-state.ts'
 import type { Line } from './history.ts'
 import { isEnding } from './rules/hold.ts'
 
@@ -12,6 +13,8 @@ export interface Counts {
   /** Deliveries and hand-overs that were answered as known already. */
   readonly duplicates: number
   readonly claims: number
+  /** Claims that were made and of which nobody was told. */
+  readonly claims_unseen: number
   /** Claims given again to a caller who asked again with the same key. */
   readonly claims_repeated: number
   /** Claims that their holder did not end. */
@@ -46,6 +49,8 @@ export const countHistory = (lines: readonly Line[]): Counts => {
   const produced = calls.filter((call) => isProduction(call) && isOk(call))
   const claiming = calls.filter(isClaimCall)
   const lapsed = claims.filter((claim) => !claim.acts.some((act) => isEnding(act) && isOk(act)))
+  const final = readFinalState(lines, calls)?.todos.values() ?? []
+  const made = [...final].reduce((sum, todo) => sum + todo.attempts_total, 0)
   const newest = new Set(by_todo.map((of_todo) => of_todo.at(-1)))
   return {
     calls: calls.length,
@@ -53,6 +58,7 @@ export const countHistory = (lines: readonly Line[]): Counts => {
     accepted: produced.filter(isNew).length,
     duplicates: produced.filter((call) => !isNew(call)).length,
     claims: claims.length,
+    claims_unseen: Math.max(0, made - claims.length),
     claims_repeated: claiming.filter(gaveWork).length - claims.length,
     lapses: lapsed.length,
     takeovers: lapsed.filter((claim) => !newest.has(claim)).length,

@@ -50,11 +50,12 @@ const restartUntilReady = async (process: Process, log: FaultDeps['log']): Promi
 }
 
 const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
-  let made = 0
+  const times = new Map<string, number>()
   /** The tracks run at their own pace, so no two faults may draw from one stream. */
   const own = (name: string): Random => {
-    made += 1
-    return random.fork(`${name}/${made}`)
+    const time = (times.get(name) ?? 0) + 1
+    times.set(name, time)
+    return random.fork(`${name}/${time}`)
   }
   // A process that is down for one fault is not taken for another.
   const taken = new Set<Process>()
@@ -96,7 +97,7 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
   const jump = (index: number, file: string): Fault => ({
     name: `clock of tasks-${index} jumps`,
     run: async () => {
-      const dice = own(file)
+      const dice = own(`clock-${index}`)
       for (const offset_ms of dice.shuffle([MINUTES_10_MS, -MINUTES_10_MS])) {
         writeFileSync(file, `${offset_ms}`)
         await sleep(dice.between(1_000, 2_000))
@@ -106,15 +107,16 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
   })
 
   /** A replica comes up on a machine whose clock is wrong, which is then set right. */
-  const startWrong = (index: number, file: string, replica: RunningService): Fault =>
-    onProcesses(`tasks-${index} starts with a wrong clock`, [replica], async () => {
-      const dice = own(replica.name)
-      writeFileSync(file, `${dice.pick([MINUTES_10_MS, -MINUTES_10_MS])}`)
+  const startWrong = (file: string, replica: RunningService, offset_ms: number): Fault => {
+    const name = `${replica.name} starts 10 minutes ${offset_ms > 0 ? 'ahead' : 'behind'}`
+    return onProcesses(name, [replica], async () => {
+      writeFileSync(file, `${offset_ms}`)
       await replica.kill()
       await restartUntilReady(replica, log)
-      await sleep(dice.between(1_000, 3_000))
+      await sleep(own(name).between(1_000, 3_000))
       writeFileSync(file, '0')
     })
+  }
 
   const { nats, postgres } = system
   const replicas = (['mcp-gateway', 'ingest', 'tasks', 'approvals'] as const).flatMap(each)
@@ -137,7 +139,11 @@ const createFaults = ({ system, random, clock_files, log }: FaultDeps) => {
       ...clock_files.flatMap((file, i): Fault[] => {
         const replica = each('tasks')[i]
         if (replica === undefined) return []
-        return [jump(i, file), startWrong(i, file, replica)]
+        return [
+          jump(i, file),
+          startWrong(file, replica, MINUTES_10_MS),
+          startWrong(file, replica, -MINUTES_10_MS),
+        ]
       }),
     ],
   }

@@ -7,6 +7,7 @@ export const rules = {
   'fence-order': 'a later claim has no greater fence, or a fence was given twice',
   'fence-changed': 'the same claim was answered with two fences',
   'attempt-number': 'the numbers of the claims of a todo do not grow by one',
+  'claimed-again': 'a repeat of a claim, under its key, was given another todo',
   'delivery-twice': 'one signed body was accepted as new twice, or under two ids',
   'todo-twice': 'two todos came of one accepted item',
   'todo-from-nothing': 'a todo exists that nobody can have created',

@@ -34,26 +34,30 @@ export const mirrorKv = <T>(
   let running: Promise<void> | undefined
   let wake: (() => void) | undefined
 
-  const apply = (entry: KvEntry): void => {
-    if (entry.operation !== 'PUT') {
-      if (values.delete(entry.key)) onChange?.(entry.key, undefined)
-      return
-    }
+  const read = (entry: KvEntry): T | undefined => {
+    if (entry.operation !== 'PUT') return undefined
     try {
-      const value = decodeEntry(schema, entry.value)
-      values.set(entry.key, value)
-      onChange?.(entry.key, value)
+      return decodeEntry(schema, entry.value)
     } catch (err) {
       // Refused, not guessed: an entry of an unknown version must not keep an old grant alive.
-      values.delete(entry.key)
-      onChange?.(entry.key, undefined)
       log.error({ err, bucket, revision: entry.revision }, 'unreadable entry dropped from mirror')
+      return undefined
+    }
+  }
+
+  const change = (key: string, value: T | undefined): void => {
+    if (value === undefined) values.delete(key)
+    else values.set(key, value)
+    try {
+      onChange?.(key, value)
+    } catch (err) {
+      log.error({ err, bucket }, 'a listener of the mirror failed')
     }
   }
 
   const follow = async (kv: KV, onLoaded: () => void): Promise<void> => {
     watch = await kv.watch({ initializedFn: onLoaded })
-    for await (const entry of watch) apply(entry)
+    for await (const entry of watch) change(entry.key, read(entry))
   }
 
   const run = async (onLoaded: () => void): Promise<void> => {
@@ -76,10 +80,7 @@ export const mirrorKv = <T>(
     name: `mirror-${bucket}`,
     get: (key) => values.get(key),
     entries: () => values.entries(),
-    set: (key, value) => {
-      values.set(key, value)
-      onChange?.(key, value)
-    },
+    set: change,
     ready: () => loaded,
     start: () =>
       new Promise<void>((resolve) => {
@@ -87,7 +88,7 @@ export const mirrorKv = <T>(
         running = run(() => {
           loaded = true
           resolve()
-        })
+        }).finally(resolve)
       }),
     stop: async () => {
       stopped = true

@@ -6,6 +6,7 @@ import {
   QUEUES_PER_ENDPOINT_MAX,
 } from './limits.ts'
 import { operation } from './operation.ts'
+import type { AgentPrincipal } from './principal.ts'
 import { SourceType } from './source-types.ts'
 import { Timestamp } from './todo.ts'
 
@@ -56,6 +57,24 @@ export const Endpoint = z.strictObject({
 })
 export type Endpoint = z.infer<typeof Endpoint>
 
+/** The caller that a credential of this endpoint makes. */
+export const agentPrincipal = (endpoint: Endpoint): AgentPrincipal => ({
+  kind: 'agent',
+  user_id: endpoint.user_id,
+  agent_id: endpoint.agent_id,
+  agent_name: endpoint.agent_name,
+  endpoint_id: endpoint.endpoint_id,
+  scope: {
+    tools: endpoint.tools,
+    queues: endpoint.queues,
+    webhook_max: endpoint.webhook_max,
+    webhook_source_types: endpoint.webhook_source_types,
+    webhook_queues: endpoint.webhook_queues,
+    default_lease_ttl_seconds: endpoint.default_lease_ttl_seconds,
+    require_fence: endpoint.require_fence,
+  },
+})
+
 const optional = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape).partial().shape
 
 export const vendEndpoint = operation({
@@ -77,7 +96,14 @@ export const vendEndpoint = operation({
     mcp_url: z.string(),
     client_config: z.record(z.string(), z.record(z.string(), z.unknown())),
   }),
-  errors: ['invalid_argument', 'not_found', 'ceiling_exceeded', 'conflict', 'idempotency_conflict', 'unavailable'],
+  errors: [
+    'invalid_argument',
+    'not_found',
+    'ceiling_exceeded',
+    'conflict',
+    'idempotency_conflict',
+    'unavailable',
+  ],
   http: { method: 'POST', path: '/api/endpoints' },
 })
 
@@ -193,7 +219,14 @@ export const createApiToken = operation({
   summary: 'Mint a token for the REST API. It is shown once.',
   input: z.strictObject({ name: Name, expires_at: Timestamp.nullable().default(null) }),
   output: z.strictObject({ api_token: ApiToken, token: z.string() }),
-  errors: ['invalid_argument', 'not_found', 'ceiling_exceeded', 'conflict', 'idempotency_conflict', 'unavailable'],
+  errors: [
+    'invalid_argument',
+    'not_found',
+    'ceiling_exceeded',
+    'conflict',
+    'idempotency_conflict',
+    'unavailable',
+  ],
   http: { method: 'POST', path: '/api/tokens' },
 })
 

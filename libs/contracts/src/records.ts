@@ -182,6 +182,13 @@ export const Rung = z.strictObject({
 })
 export type Rung = z.infer<typeof Rung>
 
+/** KV bucket `rates`, key `attach.<endpoint_id>`: what an attaching stream was rung for lately. */
+export const AttachRings = z.strictObject({
+  v: z.literal(1),
+  rung: z.array(z.strictObject({ todo_id: z.string(), at_ms: Millis })),
+})
+export type AttachRings = z.infer<typeof AttachRings>
+
 /** Event `evt.approvals.endpoint.revoked.v1`. */
 export const EndpointRevoked = z.strictObject({
   v: z.literal(1),

@@ -1,6 +1,15 @@
+export {
+  clientAddress,
+  isWithin,
+  type Network,
+  parseNetwork,
+  parseNetworks,
+  senderOf,
+} from './client-address.ts'
 export { type Clock, clockFrom, type SteadyClock, steadyClock, systemClock } from './clock.ts'
 export { ConfigError, loadConfig, serviceConfigShape } from './config.ts'
 export { interval, type Part, runService } from './lifecycle.ts'
 export { createLogger, type Logger } from './logger.ts'
 export { metrics, opsServer } from './ops-server.ts'
+export { RateLimiter } from './rate-limiter.ts'
 export { newRequestId } from './request-id.ts'

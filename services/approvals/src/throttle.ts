@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
 import { ServiceError, sha256Hex } from '@guildhall/contracts'
+import { senderOf } from '@guildhall/runtime'
 import type { Deps } from './deps.ts'
 import { LOGIN_ATTEMPTS_PER_ADDRESS, LOGIN_ATTEMPTS_PER_USER, LOGIN_WINDOW_MS } from './limits.ts'
 import { countAttempt, refundAttempt } from './store/login-attempts.ts'
@@ -26,24 +26,8 @@ export const userBucket = (username: string): Bucket =>
 export const passwordChangeBucket = (user_id: number): Bucket =>
   bucket('change', String(user_id), LOGIN_ATTEMPTS_PER_USER)
 
-const NETWORK_GROUPS = 4
-
-/** Whoever has one IPv6 address has its whole /64, so that is what counts as one client. */
-const clientOf = (address: string): string => {
-  const plain = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
-  if (!isIPv6(plain)) return plain
-  const [head = '', tail] = plain.split('::')
-  const before = head.split(':').filter(Boolean)
-  const missing = 8 - before.length - (tail?.split(':').filter(Boolean).length ?? 0)
-  const groups = [...before, ...Array.from({ length: Math.max(0, missing) }, () => '0')]
-  return groups
-    .slice(0, NETWORK_GROUPS)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')
-}
-
 export const addressBucket = (client_address: string): Bucket =>
-  bucket('address', clientOf(client_address), LOGIN_ATTEMPTS_PER_ADDRESS)
+  bucket('address', senderOf(client_address), LOGIN_ATTEMPTS_PER_ADDRESS)
 
 type Throttle = Pick<Deps, 'db' | 'clock'>
 

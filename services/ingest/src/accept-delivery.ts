@@ -2,11 +2,12 @@ import {
   type DeliveryAccepted,
   type DeliveryMeta,
   deriveTodoId,
+  type RateLimit,
   ServiceError,
   toServiceError,
   type WebhookConfig,
 } from '@guildhall/contracts'
-import { rateKey } from './client-address.ts'
+import { type RateLimiter, senderOf } from '@guildhall/runtime'
 import type { Deps } from './deps.ts'
 import { checkOwner, findWebhook, openSecrets } from './find-webhook.ts'
 import { deliveryCounter } from './metrics.ts'
@@ -15,7 +16,6 @@ import { sendDelivery } from './send-delivery.ts'
 import { sources } from './sources/index.ts'
 import { readJson } from './sources/json.ts'
 import type { RefusalReason, RequestHeaders, Verdict } from './sources/source.ts'
-import type { TokenBuckets } from './token-buckets.ts'
 
 /**
  * What happens to a request for a webhook's URL, in this order: is the URL known, its owner live,
@@ -40,8 +40,9 @@ export interface AcceptDeps
     Deps,
     'bus' | 'bodies' | 'clock' | 'log' | 'sealer' | 'webhookMirror' | 'identityMirror'
   > {
-  readonly webhookRate: TokenBuckets
-  readonly clientRate: TokenBuckets
+  readonly limiter: RateLimiter
+  readonly webhook_rate: RateLimit
+  readonly client_rate: RateLimit
 }
 
 /** The sender is told only that it failed; which check did is for our log and metrics. */
@@ -55,13 +56,16 @@ class SignatureRefused extends ServiceError {
 }
 
 const checkRates = (
-  { webhookRate, clientRate }: AcceptDeps,
+  { limiter, webhook_rate, client_rate, clock }: AcceptDeps,
   webhook_id: string,
   address: string,
 ): void => {
-  // Both, so that a sender over one limit does not also use up the other.
-  const wait_seconds = clientRate.take(rateKey(address)) ?? webhookRate.take(webhook_id)
-  if (wait_seconds === undefined) return
+  const now_ms = clock.now()
+  // One after the other, so that a sender over its limit does not also use up the webhook's.
+  const wait_seconds =
+    limiter.take(`client ${senderOf(address)}`, client_rate, now_ms) ||
+    limiter.take(`webhook ${webhook_id}`, webhook_rate, now_ms)
+  if (wait_seconds === 0) return
   throw new ServiceError('rate_limited', 'too many deliveries', {
     retry_after_seconds: wait_seconds,
   })

@@ -1,7 +1,7 @@
 import { type Bus, createKv, mirrorKv, openBodyStore, serveOperations } from '@guildhall/bus'
 import { buckets, IdentityCredential, IdentityEndpoint, WebhookConfig } from '@guildhall/contracts'
 import { type Db, outboxRelay } from '@guildhall/db'
-import type { Clock, Logger, Part } from '@guildhall/runtime'
+import { type Clock, type Logger, type Part, RateLimiter } from '@guildhall/runtime'
 import { z } from 'zod'
 import type { IngestConfig } from './config.ts'
 import { keepHistory } from './consumers/keep-history.ts'
@@ -13,7 +13,6 @@ import { projectWebhook } from './project-webhook.ts'
 import { forgetOld } from './reconcilers/forget-old.ts'
 import { projectWebhooks } from './reconcilers/project-webhooks.ts'
 import { createSealer } from './sealing.ts'
-import { tokenBuckets } from './token-buckets.ts'
 
 interface Foundation {
   readonly bus: Bus
@@ -53,14 +52,15 @@ export const composeIngest = (config: IngestConfig, { bus, db, clock, log }: Fou
     trusted_proxies: config.TRUSTED_PROXIES,
     deps: {
       ...deps,
-      webhookRate: tokenBuckets(
-        { per_second: config.WEBHOOK_RATE_PER_SECOND, burst: config.WEBHOOK_RATE_BURST },
-        clock,
-      ),
-      clientRate: tokenBuckets(
-        { per_second: config.CLIENT_RATE_PER_SECOND, burst: config.CLIENT_RATE_BURST },
-        clock,
-      ),
+      limiter: new RateLimiter(),
+      webhook_rate: {
+        per_second: config.WEBHOOK_RATE_PER_SECOND,
+        burst: config.WEBHOOK_RATE_BURST,
+      },
+      client_rate: {
+        per_second: config.CLIENT_RATE_PER_SECOND,
+        burst: config.CLIENT_RATE_BURST,
+      },
     },
   })
   const parts: Part[] = [

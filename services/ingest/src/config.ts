@@ -1,6 +1,5 @@
-import { serviceConfigShape } from '@guildhall/runtime'
+import { type Network, parseNetwork, serviceConfigShape } from '@guildhall/runtime'
 import { z } from 'zod'
-import { type Cidr, parseCidr } from './client-address.ts'
 import { type KeyRing, parseKeyRing } from './sealing.ts'
 
 /** Turns a parser that throws into a check that names its setting. */
@@ -14,14 +13,14 @@ const parsedBy = <T>(parse: (text: string) => T) =>
     }
   })
 
-const cidrList = (text: string): readonly Cidr[] =>
+const cidrList = (text: string): readonly Network[] =>
   text
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
     .map((entry) => {
       try {
-        return parseCidr(entry)
+        return parseNetwork(entry)
       } catch {
         throw new Error(`"${entry}" is no address and no CIDR`)
       }

@@ -1,6 +1,5 @@
-import { serviceConfigShape } from '@guildhall/runtime'
+import { parseNetwork, serviceConfigShape } from '@guildhall/runtime'
 import { z } from 'zod'
-import { parseNetwork } from './http/client-address.ts'
 
 const list = z
   .string()

@@ -1,6 +1,6 @@
+import { clientAddress, isWithin, parseNetworks, RateLimiter } from '@guildhall/runtime'
 import t from 'tap'
 import { GatewayConfig } from '../src/config.ts'
-import { clientAddress, isWithin, parseNetworks } from '../src/http/client-address.ts'
 import { BadJson, parseJsonBody } from '../src/http/json-body.ts'
 import {
   createPerimeter,
@@ -8,7 +8,6 @@ import {
   isOriginAllowed,
   repeatedHeader,
 } from '../src/http/origin-host.ts'
-import { RateLimiter } from '../src/http/token-bucket.ts'
 
 t.test('the client is the nearest address that is not a trusted proxy', (t) => {
   const trusted = parseNetworks(['10.0.0.0/8', '::1'])

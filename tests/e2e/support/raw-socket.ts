@@ -24,4 +24,4 @@ export const speak = (url: string, bytes: Buffer | string, end?: RegExp): Promis
   })
 
 export const statusesIn = (heard: string): readonly number[] =>
-  [...heard.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status))
+  [...heard.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))

@@ -3,10 +3,9 @@ import {
   INGEST_TOKEN_BODY_MAX_BYTES,
   ServiceError,
 } from '@guildhall/contracts'
-import type { Part } from '@guildhall/runtime'
+import { clientAddress, type Network, type Part } from '@guildhall/runtime'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type AcceptDeps, acceptDelivery } from '../accept-delivery.ts'
-import { type Cidr, clientAddress } from '../client-address.ts'
 import { findWebhook } from '../find-webhook.ts'
 import { refusalCounter } from '../metrics.ts'
 import { sources } from '../sources/index.ts'
@@ -22,7 +21,7 @@ export interface IngestServerOptions {
   readonly port: number
   readonly deps: AcceptDeps
   readonly budget: BodyBudget
-  readonly trusted_proxies: readonly Cidr[]
+  readonly trusted_proxies: readonly Network[]
 }
 
 const REQUEST_TIMEOUT_MS = 60_000

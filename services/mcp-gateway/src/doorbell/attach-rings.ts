@@ -1,5 +1,6 @@
 import { type Bus, type Caller, createKv } from '@guildhall/bus'
 import {
+  AttachRings,
   buckets,
   oldestPending,
   RING_REPEAT_MIN_MS,
@@ -7,7 +8,6 @@ import {
   type TodoRow,
 } from '@guildhall/contracts'
 import { type Clock, newRequestId } from '@guildhall/runtime'
-import { z } from 'zod'
 import { type EndpointView, withGrant } from '../identity/endpoint-view.ts'
 
 /**
@@ -16,12 +16,6 @@ import { type EndpointView, withGrant } from '../identity/endpoint-view.ts'
  * loop would burn a model's turn each time. The memory lies in the `rates` bucket, so that it holds
  * on every replica; the bucket forgets by itself.
  */
-
-const AttachRings = z.strictObject({
-  v: z.literal(1),
-  rung: z.array(z.strictObject({ todo_id: z.string(), at_ms: z.int() })),
-})
-type AttachRings = z.infer<typeof AttachRings>
 
 const CAS_TRIES = 4
 /** What oldest_pending allows; also bounds the memory. */

@@ -1,7 +1,7 @@
 import { ServiceError } from '@guildhall/contracts'
+import { clientAddress, isWithin } from '@guildhall/runtime'
 import type { FastifyRequest } from 'fastify'
 import type { Identified } from '../identity/identity.ts'
-import { clientAddress, isWithin } from './client-address.ts'
 import type { HttpServices } from './http-services.ts'
 import { isHostAllowed, isOriginAllowed, repeatedHeader } from './origin-host.ts'
 
@@ -19,7 +19,7 @@ export const bearerOf = (request: FastifyRequest): string | undefined => {
 export const addressOf = ({ trusted_proxies }: HttpServices, request: FastifyRequest): string => {
   const forwarded = request.headers['x-forwarded-for']
   const hops = Array.isArray(forwarded) ? forwarded.join(',') : forwarded
-  return clientAddress(request.raw.socket.remoteAddress ?? '', hops, trusted_proxies)
+  return clientAddress(request.raw.socket.remoteAddress, hops, trusted_proxies)
 }
 
 export const checkPerimeter = ({ perimeter }: HttpServices, request: FastifyRequest): void => {

@@ -1,13 +1,11 @@
 import type { Caller } from '@guildhall/bus'
 import type { RateLimit } from '@guildhall/contracts'
-import type { Logger } from '@guildhall/runtime'
+import type { Logger, Network, RateLimiter } from '@guildhall/runtime'
 import type { Doorbell } from '../doorbell/doorbell.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { ToolServices } from '../tools/tool-context.ts'
-import type { Network } from './client-address.ts'
 import type { Perimeter } from './origin-host.ts'
-import type { RateLimiter } from './token-bucket.ts'
 
 /** What the HTTP side is given. */
 export interface HttpServices {

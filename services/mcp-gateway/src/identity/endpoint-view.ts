@@ -1,5 +1,10 @@
-import { type AgentPrincipal, type Endpoint, LEASE_DEFAULT_SECONDS } from '@guildhall/contracts'
-import { type Network, parseNetworks } from '../http/client-address.ts'
+import {
+  type AgentPrincipal,
+  agentPrincipal,
+  type Endpoint,
+  LEASE_DEFAULT_SECONDS,
+} from '@guildhall/contracts'
+import { type Network, parseNetworks } from '@guildhall/runtime'
 
 /**
  * One version of an endpoint, prepared for the calls that follow. It is replaced as a whole when
@@ -20,22 +25,7 @@ export interface EndpointView {
 
 export const viewOf = (endpoint: Endpoint): EndpointView => ({
   endpoint,
-  principal: {
-    kind: 'agent',
-    user_id: endpoint.user_id,
-    agent_id: endpoint.agent_id,
-    agent_name: endpoint.agent_name,
-    endpoint_id: endpoint.endpoint_id,
-    scope: {
-      tools: endpoint.tools,
-      queues: endpoint.queues,
-      webhook_max: endpoint.webhook_max,
-      webhook_source_types: endpoint.webhook_source_types,
-      webhook_queues: endpoint.webhook_queues,
-      default_lease_ttl_seconds: endpoint.default_lease_ttl_seconds,
-      require_fence: endpoint.require_fence,
-    },
-  },
+  principal: agentPrincipal(endpoint),
   grants: new Set(endpoint.tools),
   queues: new Set(endpoint.queues),
   lease_seconds: endpoint.default_lease_ttl_seconds ?? LEASE_DEFAULT_SECONDS,

@@ -23,6 +23,7 @@ import {
   isModernVersion,
   legacyVersions,
   MODERN_VERSION,
+  supportedVersions,
   VERSION_WITHOUT_HEADER,
 } from './versions.ts'
 
@@ -46,7 +47,7 @@ const namesModern = (headers: McpHeaders): boolean =>
   headers.version !== undefined && isModernVersion(headers.version)
 
 const checkLegacyHeader = ({ version }: McpHeaders): void => {
-  if (version !== undefined && !legacyVersions.includes(version)) throw unsupportedVersion(version)
+  if (version !== undefined && !legacyVersions.includes(version)) throw unsupportedVersion(version, supportedVersions)
 }
 
 const classifyBatch = (values: readonly unknown[], headers: McpHeaders): Route => {

@@ -1,5 +1,5 @@
 import { isObject, type Params, RpcError, type RpcRequest, rpcCodes } from './json-rpc.ts'
-import { isModernVersion, MODERN_VERSION, supportedVersions } from './versions.ts'
+import { isModernVersion, MODERN_VERSION } from './versions.ts'
 
 /**
  * What revision 2026-07-28 asks of each request: its `_meta` envelope, and headers that mirror the
@@ -48,9 +48,13 @@ const badRequest = (code: number, message: string, data?: unknown): RpcError =>
 export const headerMismatch = (message: string): RpcError =>
   badRequest(rpcCodes.header_mismatch, `Header mismatch: ${message}`)
 
-export const unsupportedVersion = (requested: string): RpcError =>
+/** `supported` is of the era in which was asked: a client picks from it and asks again in that way. */
+export const unsupportedVersion = (
+  requested: string,
+  supported: readonly string[] = [MODERN_VERSION],
+): RpcError =>
   badRequest(rpcCodes.unsupported_version, 'Unsupported protocol version', {
-    supported: supportedVersions,
+    supported,
     requested,
   })
 

@@ -1,6 +1,5 @@
-import { errorCodes, grantOf } from '@guildhall/contracts'
+import { errorCodes, grantOf, type JsonSchema } from '@guildhall/contracts'
 import { serverInfo } from '../protocol/result.ts'
-import type { JsonSchema } from '../tools/json-schema.ts'
 import { propertiesOf, type RestOperation, restOperations, takesQuery } from './rest-operations.ts'
 
 /** OpenAPI 3.1 of the REST surface, from the same definitions that serve it. */

@@ -1,7 +1,6 @@
-import { ServiceError } from '@guildhall/contracts'
+import { type JsonSchema, ServiceError } from '@guildhall/contracts'
 import { BadJson, parseJsonBody } from '../http/json-body.ts'
 import { isObject } from '../protocol/json-rpc.ts'
-import type { JsonSchema } from '../tools/json-schema.ts'
 import { propertiesOf, type RestOperation, takesQuery } from './rest-operations.ts'
 
 /** One input out of the path, the query and the body. */

@@ -1,5 +1,11 @@
-import { type Operation, operations } from '@guildhall/contracts'
-import { compileSchema, type JsonSchema, jsonSchema, type Validate } from '../tools/json-schema.ts'
+import {
+  inputSchema,
+  type JsonSchema,
+  type Operation,
+  operations,
+  outputSchema,
+} from '@guildhall/contracts'
+import { compileSchema, type Validate } from '../tools/compile-schema.ts'
 
 /** The operations that have a route, with what a route needs to know of them. */
 export interface RestOperation {
@@ -18,7 +24,7 @@ const FIELD = /\{([a-z_]+)\}/g
 const toRest = (op: Operation): RestOperation[] => {
   if (op.http === undefined) return []
   const { method, path } = op.http
-  const input_schema = jsonSchema(op.input, 'input')
+  const input_schema = inputSchema(op)
   return [
     {
       op,
@@ -26,7 +32,7 @@ const toRest = (op: Operation): RestOperation[] => {
       path,
       path_fields: [...path.matchAll(FIELD)].flatMap(([, field]) => field ?? []),
       input_schema,
-      output_schema: jsonSchema(op.output, 'output'),
+      output_schema: outputSchema(op),
       validate: compileSchema(input_schema),
     },
   ]
@@ -42,4 +48,4 @@ export const takesQuery = ({ method }: RestOperation): boolean =>
   method === 'GET' || method === 'DELETE'
 
 export const propertiesOf = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
-  (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>> // jsonSchema() of an object
+  (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>> // the schema of an object

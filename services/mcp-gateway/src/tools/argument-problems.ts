@@ -1,6 +1,6 @@
-import { ServiceError } from '@guildhall/contracts'
+import { type JsonSchema, ServiceError } from '@guildhall/contracts'
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { JsonSchema, Validate } from './json-schema.ts'
+import type { Validate } from './compile-schema.ts'
 
 /** Turns what the validator found into sentences that say where, what, and what is allowed. */
 

@@ -1,7 +1,11 @@
-import { deleteWebhook, LEASE_MAX_SECONDS, rotateWebhook } from '@guildhall/contracts'
+import {
+  deleteWebhook,
+  type JsonSchema,
+  LEASE_MAX_SECONDS,
+  rotateWebhook,
+} from '@guildhall/contracts'
 import type { EndpointView } from '../identity/endpoint-view.ts'
 import { type Members, membersOf } from '../protocol/result.ts'
-import type { JsonSchema } from './json-schema.ts'
 import { type Tool, toolCatalogue } from './tool-catalogue.ts'
 
 /** Tools whose text states the lease that this endpoint gets. */
@@ -14,13 +18,13 @@ export const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): st
   `Without ${LEASE_FIELD} the lease is ${lease_seconds} seconds (${lease_is_own ? 'set for this endpoint' : "the server's default"}); at most ${LEASE_MAX_SECONDS}.`
 
 const withLease = (schema: JsonSchema, sentence: string): JsonSchema => {
-  const properties = schema.properties as Record<string, JsonSchema> // jsonSchema() of an object
+  const properties = schema.properties as Record<string, JsonSchema> // the schema of an object
   const field = { ...properties[LEASE_FIELD], description: sentence }
   return { ...schema, properties: { ...properties, [LEASE_FIELD]: field } }
 }
 
 const describeTool = ({ op, input_schema, output_schema }: Tool, view: EndpointView): object => {
-  const leased = LEASE_FIELD in (input_schema.properties as object) // jsonSchema() of an object
+  const leased = LEASE_FIELD in (input_schema.properties as object) // the schema of an object
   const sentence = leaseSentence(view)
   return {
     name: op.name,

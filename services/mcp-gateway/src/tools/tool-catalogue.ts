@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
-import { grantOf, type Operation, tools } from '@guildhall/contracts'
-import { compileSchema, type JsonSchema, jsonSchema, type Validate } from './json-schema.ts'
+import {
+  grantOf,
+  inputSchema,
+  type JsonSchema,
+  type Operation,
+  outputSchema,
+  tools,
+} from '@guildhall/contracts'
+import { compileSchema, type Validate } from './compile-schema.ts'
 
 /** The tools of the contract, with their schemas made and compiled once per process. */
 export interface Tool {
@@ -12,12 +19,12 @@ export interface Tool {
 }
 
 const toTool = (op: Operation): Tool => {
-  const input_schema = jsonSchema(op.input, 'input')
+  const input_schema = inputSchema(op)
   return {
     op,
     grant: grantOf(op),
     input_schema,
-    output_schema: jsonSchema(op.output, 'output'),
+    output_schema: outputSchema(op),
     validate: compileSchema(input_schema),
   }
 }
