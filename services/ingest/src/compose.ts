@@ -50,6 +50,7 @@ export const composeIngest = (config: IngestConfig, { bus, db, clock, log }: Fou
     port: config.HTTP_PORT,
     budget: bodyBudget(config.BODY_BUFFER_MAX_BYTES),
     trusted_proxies: config.TRUSTED_PROXIES,
+    drain_delay_ms: config.DRAIN_DELAY_MS,
     deps: {
       ...deps,
       limiter: new RateLimiter(),
@@ -78,6 +79,7 @@ export const composeIngest = (config: IngestConfig, { bus, db, clock, log }: Fou
     bus: bus.connected(),
     webhooks: deps.webhookMirror.ready(),
     identity: deps.identityMirror.ready(),
+    accepting: server.accepting(),
   })
   return { deps, parts, ready, app: server.app }
 }

@@ -44,6 +44,8 @@ export const IngestConfig = z.object({
   /** Above a webhook's: one address may serve many (a forge, a company's gateway). */
   CLIENT_RATE_PER_SECOND: perSecond.default(200),
   CLIENT_RATE_BURST: burst.default(800),
+  /** How long /ready says no before the listener closes, for load balancers to notice. */
+  DRAIN_DELAY_MS: z.coerce.number().int().min(0).max(20_000).default(0),
   /** Bytes of bodies in memory at once, over all requests. */
   BODY_BUFFER_MAX_BYTES: z.coerce.number().int().min(33_554_432).default(268_435_456),
 })

@@ -22,6 +22,7 @@ export interface IngestServerOptions {
   readonly deps: AcceptDeps
   readonly budget: BodyBudget
   readonly trusted_proxies: readonly Network[]
+  readonly drain_delay_ms: number
 }
 
 const REQUEST_TIMEOUT_MS = 60_000
@@ -106,6 +107,9 @@ export const createIngestApp = (options: IngestServerOptions): FastifyInstance =
     connectionTimeout: IDLE_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     exposeHeadRoutes: false,
+    // A delivery that still arrives while we close is taken like any other.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
   })
   app.addHook('onSend', async (_request, reply) => {
     void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
@@ -120,15 +124,20 @@ export const createIngestApp = (options: IngestServerOptions): FastifyInstance =
 
 export const ingestServer = (
   options: IngestServerOptions,
-): Part & { readonly app: FastifyInstance } => {
+): Part & { readonly app: FastifyInstance; readonly accepting: () => boolean } => {
   const app = createIngestApp(options)
+  let draining = false
   return {
     name: 'ingest-server',
     app,
+    accepting: () => app.server.listening && !draining,
     start: async () => {
       await app.listen({ host: options.host, port: options.port })
     },
     stop: async () => {
+      if (draining) return
+      draining = true
+      await new Promise((resolve) => setTimeout(resolve, options.drain_delay_ms))
       await app.close()
     },
   }
