@@ -27,6 +27,8 @@ export interface ChaosOptions {
   /** Faults that do not happen. */
   readonly skip?: (name: string) => boolean
   readonly drain_max_ms?: number
+  /** More environment of tasks, to break it on purpose. */
+  readonly tasks_env?: NodeJS.ProcessEnv
 }
 
 export interface ChaosResult {
@@ -47,12 +49,16 @@ const DRAIN_MAX_MS = 120_000
 const PROGRESS_MS = 5_000
 const UNLIMITED = '10000'
 
-const startAll = async (clock_file: (index: number) => string): Promise<System> =>
+const startAll = (
+  clock_file: (index: number) => string,
+  tasks_env: NodeJS.ProcessEnv,
+): Promise<System> =>
   startSystem({
     replicas: { 'mcp-gateway': REPLICAS, ingest: REPLICAS, tasks: REPLICAS },
     nats: { syncAlways: true },
     fsync: true,
     env: {
+      tasks: tasks_env,
       ingest: {
         WEBHOOK_RATE_PER_SECOND: UNLIMITED,
         WEBHOOK_RATE_BURST: UNLIMITED,
@@ -110,10 +116,12 @@ const isFinished = (row: { state: string; dead_letter: boolean }): boolean =>
 const drain = async (world: World, token: string, { log, drain_max_ms }: ChaosOptions) => {
   const auditor = openAuditor(world, token)
   const until = performance.now() + (drain_max_ms ?? DRAIN_MAX_MS)
+  let shown = -1
   while (performance.now() < until) {
     const rows = (await auditor.list()) ?? []
     const left = rows.filter((row) => !isFinished(row)).length
-    log(`drain: ${left} of ${rows.length} todos are left`)
+    if (left !== shown) log(`drain: ${left} of ${rows.length} todos are left`)
+    shown = left
     if (rows.length > 0 && left === 0) break
     await sleep(1_000)
   }
@@ -164,6 +172,11 @@ const runActors = async (world: World, options: ChaosOptions, clock_files: strin
   await auditor.audit()
 }
 
+/** The environment that loads a broken compare-and-set into a service. */
+export const BREAK_CAS: NodeJS.ProcessEnv = {
+  NODE_OPTIONS: `--import=${new URL('break-cas.js', import.meta.url).href}`,
+}
+
 export const judge = (file: string): ChaosResult => {
   const lines = readHistory(file)
   const faults = lines.flatMap((line) =>
@@ -173,12 +186,12 @@ export const judge = (file: string): ChaosResult => {
 }
 
 export const runChaos = async (options: ChaosOptions): Promise<ChaosResult> => {
-  const { seed, seconds, file, log } = options
+  const { seed, seconds, file, log, tasks_env = {} } = options
   const directory = temporaryDirectory('chaos-clocks')
   const clock_files = TASKS_CLOCKS.map((i) => join(directory, `tasks-${i}`))
   for (const clock_file of clock_files) writeFileSync(clock_file, '0')
   log('starting the system')
-  const system = await startAll((index) => clock_files[index] ?? '')
+  const system = await startAll((index) => clock_files[index] ?? '', tasks_env)
   const history = openHistory(file)
   const http = openHttp()
   const progress = setInterval(() => {

@@ -12,7 +12,7 @@ import { idIn, remember, type World } from './world.ts'
 
 const TRIES_MAX = 60
 const DELIVERY_TIMEOUT_MS = 10_000
-const GIVES_UP = 0.04
+const GIVES_UP = 0.08
 const SENDS_AGAIN = 0.25
 const SENDS_TWICE_AT_ONCE = 0.12
 

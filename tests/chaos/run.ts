@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type ChaosResult, judge, runChaos } from './chaos-run.ts'
+import { BREAK_CAS, type ChaosResult, judge, runChaos } from './chaos-run.ts'
 import { rules } from './violation.ts'
 
 /**
- * node tests/dist/chaos/run.js [--seconds 60] [--seed N] [--without text]
+ * node tests/dist/chaos/run.js [--seconds 60] [--seed N] [--without text] [--break-cas]
  * node tests/dist/chaos/run.js --check var/chaos/<seed>.jsonl
  *
- * The second form judges a history that is there already.
+ * The second form judges a history that is there already. With --break-cas the run must fail.
  */
 const { values: args } = parseArgs({
   options: {
@@ -15,6 +15,7 @@ const { values: args } = parseArgs({
     seed: { type: 'string', default: process.env.CHAOS_SEED ?? `${Date.now() % 1_000_000}` },
     /** Leaves out the faults whose name has this in it. */
     without: { type: 'string', multiple: true, default: [] },
+    'break-cas': { type: 'boolean', default: false },
     check: { type: 'string' },
   },
 })
@@ -68,7 +69,8 @@ const main = async (): Promise<ChaosResult> => {
   const file = `var/chaos/${seed}.jsonl`
   log(`seed ${seed}: run it again with --seed ${seed} --seconds ${seconds}`)
   const skip = (name: string): boolean => args.without.some((text) => name.includes(text))
-  const result = await runChaos({ seed, seconds, file, log, skip })
+  const tasks_env = args['break-cas'] ? BREAK_CAS : {}
+  const result = await runChaos({ seed, seconds, file, log, skip, tasks_env })
   report(result, file)
   return result
 }

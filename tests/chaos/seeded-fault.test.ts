@@ -1,6 +1,6 @@
 import { type System, startSystem } from '@guildhall/testing'
 import { type Test, test } from 'tap'
-import { vend } from './chaos-run.ts'
+import { BREAK_CAS, vend } from './chaos-run.ts'
 import { check } from './checker.ts'
 import { readClaimAnswer } from './claims.ts'
 import { openHistory, readHistory } from './history.ts'
@@ -14,8 +14,6 @@ import { idIn } from './world.ts'
 const TODOS = 8
 const CLAIMERS = 6
 const LEASE_SECONDS = 60
-
-const BREAK_CAS = new URL('break-cas.js', import.meta.url).href
 
 interface Winner {
   readonly actor: string
@@ -76,7 +74,7 @@ test('the checker finds a compare-and-set that does not compare', async (t) => {
 
   t.strictSame(await contest(t, system, 'sound'), [], 'as it is, nothing is wrong')
 
-  await system.services.tasks[0]?.restart({ NODE_OPTIONS: `--import=${BREAK_CAS}` })
+  await system.services.tasks[0]?.restart(BREAK_CAS)
   const found = new Set((await contest(t, system, 'broken')).map(({ rule }) => rule))
   t.ok(found.has('two-holders'), 'two held it at once')
   t.ok(found.has('attempt-number'), 'and both have the same number')

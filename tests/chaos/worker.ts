@@ -92,7 +92,7 @@ export const runWorker = async (
     const draining = world.phase !== 'chaos'
     const ttl_seconds = draining ? 10 : random.int(2, 6)
     const careful = draining || random.chance(0.8)
-    const wanted = !draining && random.chance(0.12) ? world.recent : []
+    const wanted = !draining && random.chance(0.2) ? world.recent : []
     const name = wanted.length > 0 ? 'claim' : 'claim_next'
     const input = {
       ...(wanted.length > 0 ? { id: random.pick(wanted) } : { queue: 'inbox' }),
@@ -134,6 +134,10 @@ export const runWorker = async (
   const beat = (held: Held): Promise<Outcome> =>
     actOn(held, 'heartbeat', { lease_ttl_seconds: held.ttl_seconds })
 
+  /** The back-off after a later attempt, or late in the run, would outlast the run. */
+  const mayFail = ({ attempt, max_attempts }: Held): boolean =>
+    attempt >= max_attempts || (attempt === 1 && world.may_fail)
+
   const work = async (held: Held): Promise<void> => {
     const behaviour = world.phase === 'chaos' ? behaviourOf(random) : 'prompt'
     await sleep(random.between(5, 250))
@@ -156,8 +160,7 @@ export const runWorker = async (
         await end(held, 'release', { summary: 'not for me' })
         return
       case 'fails':
-        // Otherwise the back-off would outlast the run.
-        if (world.may_fail || held.attempt >= held.max_attempts) await end(held, 'fail')
+        if (mayFail(held)) await end(held, 'fail')
         else await complete(held)
         return
       case 'asks_again':

@@ -26,7 +26,7 @@ export interface Webhook {
   readonly secret: string
 }
 
-const RECENT_MAX = 24
+const RECENT_MAX = 6
 
 export const remember = ({ recent }: World, id: string): void => {
   recent.push(id)

@@ -58,7 +58,10 @@ const install = async (): Promise<void> => {
 }
 
 /** Hands everything on unchanged, with the credential; the Host stays what the suite sent. */
-const startProxy = async (target: string, token: string): Promise<{ server: Server; url: string }> => {
+const startProxy = async (
+  target: string,
+  token: string,
+): Promise<{ server: Server; url: string }> => {
   const { hostname, port } = new URL(target)
   const server = createServer((incoming, outgoing) => {
     const onward = request(
@@ -130,7 +133,8 @@ for (const [scenario, versions] of SCENARIOS) {
   for (const version of versions) {
     const { ok, output, not_offered } = await runScenario(url, scenario, version)
     console.log(`${ok ? 'ok    ' : 'FAILED'} ${scenario} ${version}: ${summaryOf(output)}`)
-    for (const check of not_offered) console.log(`       not offered: ${NOT_OFFERED[check]} (${check})`)
+    for (const check of not_offered)
+      console.log(`       not offered: ${NOT_OFFERED[check]} (${check})`)
     if (!ok) console.log(output)
     if (ok) passed += 1
     else failed += 1

@@ -1,5 +1,5 @@
 import { claimNext } from '@guildhall/contracts'
-import { agentAt } from '../e2e/support/agent.ts'
+import { agentAt } from './agent.ts'
 
 /**
  * A worker that claims one todo, says so on stdout, and then works on it for ever, without a

@@ -28,15 +28,22 @@ const readText = (path: string): string => {
   }
 }
 
+const unusable = (path: string, why: string): DemoStopped =>
+  new DemoStopped(
+    `${path} is not what \`make up\` writes:\n${why}`,
+    'Run `make up` again; it writes a new one.',
+  )
+
 const parse = (path: string, text: string): z.infer<typeof DevFile> => {
+  let value: unknown
   try {
-    return DevFile.parse(JSON.parse(text))
-  } catch (error) {
-    throw new DemoStopped(
-      `${path} is not what \`make up\` writes: ${error instanceof Error ? error.message : error}`,
-      'Run `make up` again; it writes a new one.',
-    )
+    value = JSON.parse(text)
+  } catch {
+    throw unusable(path, 'it is no JSON')
   }
+  const parsed = DevFile.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw unusable(path, z.prettifyError(parsed.error))
 }
 
 export const readDevFile = (path: string): RunningSystem => {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import {
   type Attempt,
   claimNext,
@@ -8,15 +8,17 @@ import {
   getTodo,
   heartbeat,
   revokeEndpoint,
+  vendEndpoint,
   type WebhookWithSecret,
 } from '@guildhall/contracts'
-import type { Answer } from '../e2e/support/http.ts'
-import { type Owner, ownerAt, type Vended } from '../e2e/support/owner.ts'
-import { accepted, deliver, githubBody, signature } from '../e2e/support/webhook.ts'
+import { type Agent, agentAt } from './agent.ts'
 import { expect } from './demo-stopped.ts'
 import type { RunningSystem } from './dev-file.ts'
 import { type DoomedWorker, startDoomedWorker } from './doomed-worker.ts'
 import { connectClient, type DoorbellClient } from './doorbell-client.ts'
+import { deliver, type GithubEvent, githubEvent } from './github.ts'
+import { type Owner, ownerAt } from './owner.ts'
+import type { Answer } from './request.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The story, step by step: work comes in, is done; a worker dies, and nothing is lost or doubled. */
@@ -33,7 +35,9 @@ interface Stage {
 }
 
 interface Cast extends Stage {
-  readonly agent: Vended
+  readonly agent: Agent
+  readonly token: string
+  readonly secret: string
   readonly client: DoorbellClient
   readonly webhook: WebhookWithSecret
 }
@@ -41,36 +45,35 @@ interface Cast extends Stage {
 const short = (id: string): string => (id.length > 16 ? `${id.slice(0, 15)}…` : id)
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
 
-const vend = async ({ say, owner, queue, made }: Stage): Promise<Vended> => {
+const vend = async ({ say, owner, queue, made }: Stage): Promise<string> => {
   say.step('The owner vends an endpoint')
-  say.asked('POST /api/endpoints', `{agent: "demo-agent", queues: ["${queue}"]}`)
-  const agent = await owner.vend({ agent: 'demo-agent', queues: [queue], name: 'make demo' })
-  const { endpoint_id, tools } = agent.endpoint
+  say.asked('POST /api/endpoints', `{agent: {name: "demo-agent"}, queues: ["${queue}"]}`)
+  const { endpoint, token } = await owner.call(vendEndpoint, {
+    agent: { name: 'demo-agent' },
+    name: 'make demo',
+    queues: [queue],
+  })
+  const { endpoint_id, tools } = endpoint
   made.push(() => owner.call(revokeEndpoint, { endpoint_id }))
-  say.answered(
-    '200',
-    `${short(endpoint_id)}  token ${agent.token.slice(0, 12)}…  ${tools.length} tools`,
-  )
+  say.answered('200', `${short(endpoint_id)}  token ${token.slice(0, 12)}…  ${tools.length} tools`)
   say.meaning(
     'An endpoint is one credential with a scope: these tools, this queue, this many webhooks. It is shown once and stored as a hash.',
   )
-  return agent
+  return token
 }
 
-const attach = async ({ say, system, made }: Stage, agent: Vended): Promise<DoorbellClient> => {
+const attach = async ({ say, system, made }: Stage, token: string): Promise<DoorbellClient> => {
   say.step('An agent attaches with the official MCP client')
   say.asked('initialize, tools/list', system.mcp_url)
-  const client = await connectClient(system.mcp_url, agent.token)
+  const client = await connectClient(system.mcp_url, token)
   made.push(() => client.close())
-  say.answered(
-    client.server,
-    `protocol ${client.protocol}  ${client.tools.slice(0, 4).join(', ')}, …`,
-  )
+  const { server, protocol, tools } = client
+  say.answered(server, `protocol ${protocol}  ${tools.slice(0, 4).join(', ')}, …`)
   say.meaning('It now listens. There is no session to lose: any replica serves any request.')
   return client
 }
 
-const makeWebhook = async (stage: Stage, agent: Vended): Promise<WebhookWithSecret> => {
+const makeWebhook = async (stage: Stage, agent: Agent): Promise<WebhookWithSecret> => {
   const { say, queue, made } = stage
   say.step('The agent creates a webhook for GitHub')
   say.asked('create_webhook', `{source_type: "github", target_queue: "${queue}"}`)
@@ -85,31 +88,28 @@ const makeWebhook = async (stage: Stage, agent: Vended): Promise<WebhookWithSecr
   return webhook
 }
 
-const showDelivery = (say: Terminal, answer: Answer, ok: boolean): void => {
-  const { id, created, repeat } = (answer.body ?? {}) as Record<string, unknown> // shown, no more
-  const details = `created: ${created}${repeat === true ? '  repeat: true' : ''}  ${short(`${id}`)}`
-  if (ok) say.answered(`${answer.status}`, details)
-  else say.refused(`${answer.status}`, `${(answer.body as { error?: string } | undefined)?.error}`) // as above
+const showAccepted = (say: Terminal, { status, body }: Answer): void => {
+  const { id, created, repeat } = body
+  const repeated = repeat === true ? '  repeat: true' : ''
+  say.answered(`${status}`, `created: ${created}${repeated}  ${short(`${id}`)}`)
 }
 
 const deliverFirst = async (
-  { say, webhook }: Cast,
-  event: string,
-  body: string,
+  { say, webhook, secret }: Cast,
+  event: GithubEvent,
 ): Promise<string> => {
-  const kilobytes = (body.length / 1_024).toFixed(1)
-  say.asked('POST /webhooks/w/…', `x-github-event: ${event}, signed, ${kilobytes} KiB`)
-  const answer = await deliver(webhook, { event, body })
-  showDelivery(say, answer, true)
-  const { id, created } = accepted(answer)
-  expect(created === 1, 'the delivery to become one todo', answer.body)
-  return id
+  const kilobytes = (event.body.length / 1_024).toFixed(1)
+  say.asked('POST /webhooks/w/…', `x-github-event: ${event.event}, signed, ${kilobytes} KiB`)
+  const answer = await deliver(webhook, event, secret, randomUUID())
+  expect(answer.status === 202 && answer.body.created === 1, 'one new todo', answer)
+  showAccepted(say, answer)
+  return `${answer.body.id}`
 }
 
-const workIsDone = async (cast: Cast, body: string): Promise<string> => {
+const workIsDone = async (cast: Cast, event: GithubEvent): Promise<string> => {
   const { say, agent, client, queue } = cast
   say.step('GitHub delivers a signed event')
-  const id = await deliverFirst(cast, 'pull_request', body)
+  const id = await deliverFirst(cast, event)
   say.meaning(
     '202 comes only after the event is on disk. The database may be down: it is not asked.',
   )
@@ -151,12 +151,12 @@ const workIsDone = async (cast: Cast, body: string): Promise<string> => {
 }
 
 const workerDies = async (cast: Cast): Promise<DoomedWorker> => {
-  const { say, system, agent, queue } = cast
+  const { say, system, token, queue } = cast
   say.step('More work comes, and the worker that takes it is killed')
-  const id = await deliverFirst(cast, 'issues', githubBody('issues', 'opened'))
+  const id = await deliverFirst(cast, githubEvent('issues', 'opened'))
   say.asked('claim_next', `{lease_ttl_seconds: ${LEASE_SECONDS}}, by a process of its own`)
   const { mcp_url } = system
-  const orders = { mcp_url, token: agent.token, queue, lease_seconds: LEASE_SECONDS }
+  const orders = { mcp_url, token, queue, lease_seconds: LEASE_SECONDS }
   const worker = await startDoomedWorker(orders)
   expect(worker.id === id, `the worker process to claim ${id}`, worker.id)
   say.answered('claimed', `${short(id)} by process ${worker.pid}`)
@@ -201,7 +201,7 @@ const workIsTakenOver = async (cast: Cast, dead: DoomedWorker, killed_at_ms: num
 
   say.step('The late worker wakes up and wants to complete')
   say.asked('complete', 'with the lease_token of the first claim')
-  const late = await agent.refused('complete', { id, lease_token: dead.lease_token })
+  const late = await agent.refused(complete, { id, lease_token: dead.lease_token })
   expect(late.code === 'conflict', 'a conflict for the late worker', late)
   say.refused(late.code, late.what_to_do)
   say.meaning('Had it only been asleep: it is refused and told what to do. One result, not two.')
@@ -212,20 +212,21 @@ const workIsTakenOver = async (cast: Cast, dead: DoomedWorker, killed_at_ms: num
   say.answered(done.state, `attempt ${done.attempt}`)
 }
 
-const strangersKnock = async ({ say, webhook }: Cast, first: string, body: string) => {
+const strangersKnock = async (cast: Cast, first: string, event: GithubEvent): Promise<void> => {
+  const { say, webhook, secret } = cast
   say.step('The first delivery is replayed, with a fresh delivery id')
   say.asked('POST /webhooks/w/…', 'the same signed body, x-github-delivery: a new one')
-  const replayed = await deliver(webhook, { body, id: randomBytes(8).toString('hex') })
-  showDelivery(say, replayed, true)
-  const { created, id } = accepted(replayed)
-  expect(created === 0 && id === first, 'the replay to create nothing', replayed.body)
+  const replayed = await deliver(webhook, event, secret, randomUUID())
+  const { created, id } = replayed.body
+  expect(created === 0 && id === first, 'the replay to create nothing', replayed)
+  showAccepted(say, replayed)
   say.meaning('The header is not signed, the body is: what was done last week stays done.')
 
   say.step('Somebody forges a delivery')
   say.asked('POST /webhooks/w/…', 'signed with a secret that is a guess')
-  const forged = await deliver(webhook, { body, signature: signature('a-guess', body) })
-  expect(forged.status === 401, '401 for the forged delivery', forged.text)
-  showDelivery(say, forged, false)
+  const forged = await deliver(webhook, event, 'a-guess', randomUUID())
+  expect(forged.status === 401, '401 for the forged delivery', forged)
+  say.refused(`${forged.status}`, `${forged.body.error}`)
   say.meaning('Nothing is stored, and the answer does not say what was wrong with it.')
 }
 
@@ -252,17 +253,19 @@ export const tellStory = async (
   system: RunningSystem,
   made: Stage['made'],
 ): Promise<void> => {
-  const owner = ownerAt(system.api_url, system.mcp_url, system.api_token)
+  const owner = ownerAt(system.api_url, system.api_token)
   const queue = `demo-${randomBytes(3).toString('hex')}`
   const stage: Stage = { say, system, owner, queue, made }
-  const agent = await vend(stage)
-  const client = await attach(stage, agent)
+  const token = await vend(stage)
+  const agent = agentAt(system.mcp_url, token)
+  const client = await attach(stage, token)
   const webhook = await makeWebhook(stage, agent)
-  const cast: Cast = { ...stage, agent, client, webhook }
-  const body = githubBody('pull_request', 'opened')
-  const first = await workIsDone(cast, body)
+  const { signing_secret: secret = '' } = webhook
+  const cast: Cast = { ...stage, agent, token, secret, client, webhook }
+  const event = githubEvent('pull_request', 'opened')
+  const first = await workIsDone(cast, event)
   const dead = await workerDies(cast)
   await workIsTakenOver(cast, dead, performance.now())
-  await strangersKnock(cast, first, body)
+  await strangersKnock(cast, first, event)
   await closing(cast, [first, dead.id])
 }

@@ -151,6 +151,9 @@ t.test('C4 lists, claims and doorbells of a queue of the same name are apart', a
   t.strictSame(stream.rung('inbox'), [own], 'only the own todo rings')
   t.match(await spy.call(claimNext, {}), { todo: { id: own } })
   t.strictSame(await spy.call(claimNext, { queue: 'inbox' }), { empty: true })
+  // Once the lists have followed.
+  const claimed = async () => (await spy.call(listTodos, { state: 'claimed' })).todos.length
+  await waitFor(claimed, { what: 'the claim in the list' })
   t.strictSame((await spy.call(listTodos, { state: 'pending' })).todos, [])
   t.strictSame((await mallory.call(listTodos, { state: 'pending' })).todos, [])
   for (const caller of [spy, mallory]) {

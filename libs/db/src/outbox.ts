@@ -60,7 +60,7 @@ const RELAY_BATCHES_MAX = 50
 
 interface BatchResult {
   readonly seen: number
-  readonly failure: unknown
+  readonly failure: Error | undefined
 }
 
 /**
@@ -84,7 +84,7 @@ const relayBatch = async (
     ).rows as OutboxRow[] // the columns of the statement above
     const sent: number[] = []
     const held = new Set<string>()
-    let failure: unknown
+    let failure: Error | undefined
     for (const row of rows) {
       if (held.has(row.key)) continue
       try {
@@ -92,7 +92,7 @@ const relayBatch = async (
         sent.push(row.id)
       } catch (error) {
         held.add(row.key)
-        failure ??= error
+        failure ??= error instanceof Error ? error : new Error(String(error))
       }
     }
     if (sent.length > 0) await trx('outbox').whereIn('id', sent).delete()

@@ -117,7 +117,7 @@ export const secondOwner = async (system: System, username: string): Promise<Own
     NODE_ENV: 'test',
     NATS_URL: nats.url,
     DATABASE_URL: postgres.url('approvals'),
-    PUBLIC_API_URL: api_url,
+    PUBLIC_LOGIN_URL: `${new URL(api_url).origin}/login`,
   }
   const { stdout } = await run(process.execPath, [BOOTSTRAP, '--login-link', username], { env })
   const { owner } = JSON.parse(stdout)

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 
 /** The whole system for one test file. Limits per address are out of the way unless set. */
 
-const GENEROUS: SystemOptions['env'] = {
+const GENEROUS = {
   ingest: {
     WEBHOOK_RATE_PER_SECOND: '10000',
     WEBHOOK_RATE_BURST: '10000',
@@ -12,7 +12,13 @@ const GENEROUS: SystemOptions['env'] = {
     CLIENT_RATE_BURST: '10000',
   },
   'mcp-gateway': { ADDRESS_RATE_PER_SECOND: '10000', ADDRESS_RATE_BURST: '10000' },
-}
+} as const
+
+const withGenerous = (env: SystemOptions['env'] = {}): NonNullable<SystemOptions['env']> => ({
+  ...env,
+  ingest: { ...GENEROUS.ingest, ...env.ingest },
+  'mcp-gateway': { ...GENEROUS['mcp-gateway'], ...env['mcp-gateway'] },
+})
 
 export const isListening = (url: string): Promise<boolean> =>
   new Promise((resolve) => {
@@ -27,7 +33,7 @@ export const isListening = (url: string): Promise<boolean> =>
   })
 
 export const runningSystem = async (t: Test, options: SystemOptions = {}): Promise<System> => {
-  const system = await startSystem({ ...options, env: { ...GENEROUS, ...options.env } })
+  const system = await startSystem({ ...options, env: withGenerous(options.env) })
   t.teardown(() => system.stop())
   for (const url of [...system.mcp_urls, ...system.ingest_urls]) {
     await waitFor(() => isListening(url), { what: `${url} to listen` })
