@@ -47,7 +47,8 @@ const namesModern = (headers: McpHeaders): boolean =>
   headers.version !== undefined && isModernVersion(headers.version)
 
 const checkLegacyHeader = ({ version }: McpHeaders): void => {
-  if (version !== undefined && !legacyVersions.includes(version)) throw unsupportedVersion(version, supportedVersions)
+  if (version !== undefined && !legacyVersions.includes(version))
+    throw unsupportedVersion(version, supportedVersions)
 }
 
 const classifyBatch = (values: readonly unknown[], headers: McpHeaders): Route => {
