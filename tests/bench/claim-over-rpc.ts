@@ -17,11 +17,12 @@ export const claimOverRpc: Benchmark = {
     bench.onEnd(bare.stop)
     const names = await prepareBareWork(guildhall, 'rpc')
     await bare.call('connect', { nats_url: nats.url, ...names })
-    return await compare(bench, claimPlan(bench.quick), claimsArm(bench, guildhall, rpc, 'rpc'), [
+    return await compare(bench, claimPlan(bench.quick), [
       {
         title: 'claim + complete over RPC / the same steps in bare nats.js',
         target: { kind: 'at_least', limit: 0.7, unit: 'x' },
-        arm: {
+        ours: claimsArm(bench, guildhall, rpc, 'rpc'),
+        reference: {
           label: 'bare nats.js',
           processes: { nats: nats.pid, load: bare.pid },
           prepare: (operations) => bare.call('fill', { operations, workers: FILL_WORKERS }),

@@ -9,35 +9,33 @@ import {
   summarize,
 } from './measure.ts'
 
-interface Reference {
+interface Pair {
   readonly title: string
-  readonly arm: Arm
+  readonly ours: Arm
+  readonly reference: Arm
   readonly target: Target
-  readonly note?: string
 }
 
-/** Measures ours and its references in turn: a row for each reference. */
+/** Measures all arms in turn, in the order in which the pairs name them: a row for each pair. */
 export const compare = async (
   { progress }: Pick<Bench, 'progress'>,
   plan: Plan,
-  ours: Arm,
-  references: readonly Reference[],
+  pairs: readonly Pair[],
   /** What the ratio is of. */
   value: (round: Measured) => number = rate,
 ): Promise<readonly Row[]> => {
-  const measured = await interleave([ours, ...references.map(({ arm }) => arm)], plan, progress)
-  const rounds = measured.get(ours) ?? []
-  return references.map(({ title, arm, target, note }) => {
-    const others = measured.get(arm) ?? []
-    const ratio = pairedRatio(rounds, others, value)
+  const arms = [...new Set(pairs.flatMap(({ ours, reference }) => [ours, reference]))]
+  const measured = await interleave(arms, plan, progress)
+  return pairs.map(({ title, ours, reference, target }) => {
+    const [a, b] = [measured.get(ours) ?? [], measured.get(reference) ?? []]
+    const ratio = pairedRatio(a, b, value)
     return {
       title,
-      ours: summarize(ours.label, rounds),
-      reference: summarize(arm.label, others),
+      ours: summarize(ours.label, a),
+      reference: summarize(reference.label, b),
       ratio,
       value: ratio,
       target,
-      ...(note === undefined ? {} : { note }),
     }
   })
 }

@@ -9,25 +9,25 @@ export const gatewayCall: Benchmark = {
   name: 'gateway-call',
   run: async (bench) => {
     const guildhall = await bench.guildhall()
-    const gateway = guildhall.system.services['mcp-gateway'][0]?.pid ?? -1
     const load = await startGatewayLoad(bench, guildhall)
     const tool = getDefaultLease.name
-    return await compare(
-      bench,
-      callPlan(bench.quick),
+    return await compare(bench, callPlan(bench.quick), [
       {
-        label: `gateway ${tool}`,
-        processes: { gateway, load: load.pid },
-        run: (operations) =>
-          bench.profile(['mcp-gateway'], () => load.call('calls', { operations, tool, args: {} })),
-      },
-      [
-        {
-          title: `authenticated tools/call of ${tool} / SDK echo`,
-          target: { kind: 'at_least', limit: 2, unit: 'x' },
-          arm: await startEcho(bench, guildhall),
+        title: `authenticated tools/call of ${tool} / SDK echo`,
+        target: { kind: 'at_least', limit: 2, unit: 'x' },
+        ours: {
+          label: `gateway ${tool}`,
+          processes: {
+            gateway: guildhall.system.services['mcp-gateway'][0]?.pid ?? -1,
+            load: load.pid,
+          },
+          run: (operations) =>
+            bench.profile(['mcp-gateway'], () =>
+              load.call('calls', { operations, tool, args: {} }),
+            ),
         },
-      ],
-    )
+        reference: await startEcho(bench, guildhall),
+      },
+    ])
   },
 }

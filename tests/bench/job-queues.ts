@@ -49,16 +49,19 @@ export const jobQueues: Benchmark = {
   run: async (bench) => {
     const guildhall = await bench.guildhall()
     const rpc = await startRpcClaims(bench, guildhall)
-    return await compare(bench, claimPlan(bench.quick), claimsArm(bench, guildhall, rpc, 'jobs'), [
+    const ours = claimsArm(bench, guildhall, rpc, 'jobs')
+    return await compare(bench, claimPlan(bench.quick), [
       {
         title: 'claim + complete / pg-boss fetch + complete',
         target: { kind: 'more_than', limit: 1, unit: 'x' },
-        arm: await startPgBoss(bench, guildhall),
+        ours,
+        reference: await startPgBoss(bench, guildhall),
       },
       {
         title: 'claim + complete / graphile-worker get + complete',
         target: { kind: 'none' },
-        arm: await startGraphile(bench, guildhall),
+        ours,
+        reference: await startGraphile(bench, guildhall),
       },
     ])
   },

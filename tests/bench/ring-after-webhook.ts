@@ -138,7 +138,7 @@ export const ringAfterWebhook: Benchmark = {
     const plan = {
       rounds: bench.quick ? 2 : 4,
       round_seconds: 0,
-      first_operations: bench.quick ? SAMPLES / 2 : SAMPLES,
+      first_operations: bench.quick ? SAMPLES / 3 : SAMPLES,
       operations_max: SAMPLES,
     }
     const measured = await interleave([ours, reference], plan, bench.progress)

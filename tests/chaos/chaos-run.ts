@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type System, startSystem, temporaryDirectory } from '@guildhall/testing'
-import { z } from 'zod'
+import { type System, temporaryDirectory } from '@guildhall/testing'
+import type { AgentOptions } from './agent.ts'
 import { openAuditor } from './auditor.ts'
 import { check } from './checker.ts'
 import { type Counts, countHistory } from './counts.ts'
@@ -12,9 +12,10 @@ import { openHttp } from './http.ts'
 import { openMcp } from './mcp.ts'
 import { counter, todoProducer, webhookProducer } from './producers.ts'
 import { seededRandom } from './random.ts'
+import { createWebhook, REPLICAS, startAll, vend } from './stage.ts'
 import type { Violation } from './violation.ts'
-import { runWorker, type WorkerOptions } from './worker.ts'
-import type { Webhook, World } from './world.ts'
+import { runWorker } from './worker.ts'
+import type { World } from './world.ts'
 
 /** One run: a system, actors, faults; then quiet, the rest worked off, everything read; the verdict. */
 
@@ -37,8 +38,6 @@ export interface ChaosResult {
   readonly faults: readonly string[]
 }
 
-const REPLICAS = 2
-const TASKS_CLOCKS = Array.from({ length: REPLICAS }, (_, i) => i)
 const ENDPOINTS = 4
 const WORKERS = 12
 const WEBHOOKS_PER_SECOND = 4
@@ -47,63 +46,12 @@ const TODOS_PER_SECOND = 3
 const FAILING_SHARE = 0.4
 const DRAIN_MAX_MS = 120_000
 const PROGRESS_MS = 5_000
-const UNLIMITED = '10000'
 
-const startAll = (
-  clock_file: (index: number) => string,
-  tasks_env: NodeJS.ProcessEnv,
-): Promise<System> =>
-  startSystem({
-    replicas: { 'mcp-gateway': REPLICAS, ingest: REPLICAS, tasks: REPLICAS },
-    nats: { syncAlways: true },
-    fsync: true,
-    env: {
-      tasks: tasks_env,
-      ingest: {
-        WEBHOOK_RATE_PER_SECOND: UNLIMITED,
-        WEBHOOK_RATE_BURST: UNLIMITED,
-        CLIENT_RATE_PER_SECOND: UNLIMITED,
-        CLIENT_RATE_BURST: UNLIMITED,
-      },
-    },
-    replicaEnv: (service, index) =>
-      service === 'tasks' ? { CLOCK_OFFSET_FILE: clock_file(index) } : {},
-  })
-
-const asOwner = async (system: System, path: string, body: object): Promise<unknown> => {
-  const response = await fetch(`${system.api_urls[0]}${path}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${system.owner.api_token}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify(body),
-  })
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-  return await response.json()
-}
-
-const Vended = z.object({ token: z.string() })
-
-export const vend = async (system: System, name: string): Promise<string> => {
-  const rate_limit = { per_second: 10_000, burst: 100_000 }
-  const request = { agent: { name }, queues: ['inbox'], rate_limit }
-  return Vended.parse(await asOwner(system, '/endpoints', request)).token
-}
-
-const CreatedWebhook = z.object({ ingest_url: z.url(), signing_secret: z.string() })
-
-const createWebhook = async (system: System): Promise<Webhook> => {
-  const request = { source_type: 'github', target_queue: 'inbox' }
-  const made = CreatedWebhook.parse(await asOwner(system, '/webhooks', request))
-  return { path: new URL(made.ingest_url).pathname, secret: made.signing_secret }
-}
-
-const workersOf = async (system: System): Promise<WorkerOptions[]> => {
+const workersOf = async (system: System): Promise<AgentOptions[]> => {
   const tokens: string[] = []
   for (let i = 0; i < ENDPOINTS; i += 1) tokens.push(await vend(system, `agent-${i}`))
   const [alone = '', ...shared] = tokens
-  const many = Array.from({ length: WORKERS }, (_, i): WorkerOptions => {
+  const many = Array.from({ length: WORKERS }, (_, i): AgentOptions => {
     return { actor: `worker-${i}`, token: shared[i % shared.length] ?? '', sends_token: true }
   })
   return [...many, { actor: 'careless-worker', token: alone, sends_token: false }]
@@ -150,12 +98,10 @@ const runActors = async (world: World, options: ChaosOptions, clock_files: strin
       name: names.todo,
     }),
   ]
-  setTimeout(
-    () => {
-      world.may_fail = false
-    },
-    seconds * 1_000 * FAILING_SHARE,
-  )
+  const noMoreFailures = (): void => {
+    world.may_fail = false
+  }
+  setTimeout(noMoreFailures, seconds * 1_000 * FAILING_SHARE).unref()
   const goesOn = (): boolean => performance.now() - began < seconds * 1_000
   await runFaults(
     { system, history, random: random.fork('faults'), clock_files, log },
@@ -172,11 +118,6 @@ const runActors = async (world: World, options: ChaosOptions, clock_files: strin
   await auditor.audit()
 }
 
-/** The environment that loads a broken compare-and-set into a service. */
-export const BREAK_CAS: NodeJS.ProcessEnv = {
-  NODE_OPTIONS: `--import=${new URL('break-cas.js', import.meta.url).href}`,
-}
-
 export const judge = (file: string): ChaosResult => {
   const lines = readHistory(file)
   const faults = lines.flatMap((line) =>
@@ -188,7 +129,7 @@ export const judge = (file: string): ChaosResult => {
 export const runChaos = async (options: ChaosOptions): Promise<ChaosResult> => {
   const { seed, seconds, file, log, tasks_env = {} } = options
   const directory = temporaryDirectory('chaos-clocks')
-  const clock_files = TASKS_CLOCKS.map((i) => join(directory, `tasks-${i}`))
+  const clock_files = Array.from({ length: REPLICAS }, (_, i) => join(directory, `tasks-${i}`))
   for (const clock_file of clock_files) writeFileSync(clock_file, '0')
   log('starting the system')
   const system = await startAll((index) => clock_files[index] ?? '', tasks_env)
@@ -198,21 +139,22 @@ export const runChaos = async (options: ChaosOptions): Promise<ChaosResult> => {
     const made = ['webhook', 'create_todo', 'claim_next', 'claim', 'heartbeat', 'complete']
     log(made.map((name) => `${name} ${history.succeeded(name)}`).join(', '))
   }, PROGRESS_MS)
+  const world: World = {
+    system,
+    history,
+    http,
+    mcp: openMcp(http, history),
+    webhook: await createWebhook(system),
+    phase: 'chaos',
+    may_fail: true,
+    recent: [],
+  }
   try {
-    const world: World = {
-      system,
-      history,
-      http,
-      mcp: openMcp(http, history),
-      webhook: await createWebhook(system),
-      phase: 'chaos',
-      may_fail: true,
-      recent: [],
-    }
     history.mark('begin', `seed ${seed}, ${seconds} s, nats-server ${system.nats.version}`)
     await runActors(world, options, clock_files)
     history.mark('end')
   } finally {
+    world.phase = 'over'
     clearInterval(progress)
     history.close()
     http.close()

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { BREAK_CAS, type ChaosResult, judge, runChaos } from './chaos-run.ts'
+import { type ChaosResult, judge, runChaos } from './chaos-run.ts'
+import { BREAK_CAS } from './stage.ts'
 import { rules } from './violation.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { type System, startSystem } from '@guildhall/testing'
 import { type Test, test } from 'tap'
-import { BREAK_CAS, vend } from './chaos-run.ts'
 import { check } from './checker.ts'
 import { readClaimAnswer } from './claims.ts'
 import { openHistory, readHistory } from './history.ts'
 import { openHttp } from './http.ts'
 import { openMcp } from './mcp.ts'
+import { BREAK_CAS, vend } from './stage.ts'
 import type { Violation } from './violation.ts'
 import { idIn } from './world.ts'
 

@@ -6,6 +6,8 @@ const START = Date.parse('2026-01-01T00:00:00Z')
 
 const ANSWER_MS = 10
 
+const times = (t: number) => ({ t, wall: START + t })
+
 const iso = (t: number): string => new Date(START + t).toISOString().replace(/\.\d+Z$/, 'Z')
 
 export const ok = (value: unknown): Outcome => ({ kind: 'ok', value })
@@ -34,7 +36,12 @@ interface ActTold extends Told {
   readonly result?: unknown
 }
 
-export interface FinalTold {
+interface ProducedTold extends Told {
+  readonly item?: string
+  readonly outcome?: Outcome
+}
+
+interface FinalTold {
   readonly id?: string
   readonly item?: string
   readonly state?: string
@@ -55,23 +62,14 @@ interface CallTold extends Told {
   readonly outcome?: Outcome
 }
 
-export interface Story {
-  readonly lines: Line[]
-  call(told: CallTold): void
-  /** A claim that was answered. */
-  claimed(told: ClaimTold): void
-  /** A call of claim_next whose outcome is not a todo. */
-  claimNext(told: Told & { outcome: Outcome; key?: string }): void
-  act(name: 'heartbeat' | 'complete' | 'fail' | 'release', told: ActTold): void
-  delivered(told: Told & { item?: string; outcome?: Outcome }): void
-  created(told: Told & { item?: string; outcome?: Outcome }): void
-  audit(at: number, todos: readonly FinalTold[], events?: number): void
-}
-
 export const TODO = 'td-1'
 export const ITEM = 'w-1'
 
 export const accepted = (id = TODO, created = 1): Outcome => ok({ id, created })
+
+const tokenOf = (todo: string, seq: number, by: string): string => `token-${todo}-${seq}-${by}`
+
+const keyed = (key: string | undefined) => (key === undefined ? {} : { idempotency_key: key })
 
 const finalTodo = (told: FinalTold) => {
   const total = told.total ?? 1
@@ -91,90 +89,72 @@ const finalTodo = (told: FinalTold) => {
   }
 }
 
-export const story = (): Story => {
-  const lines: Line[] = []
-  let calls = 0
-  const times = (t: number) => ({ t, wall: START + t })
+/** Written one call after the other; each has its answer a moment later. */
+export class Story {
+  readonly lines: Line[] = []
+  #calls = 0
 
-  const call: Story['call'] = ({
-    at,
-    took = ANSWER_MS,
-    by = 'a',
-    outcome,
-    input = {},
-    ...told
-  }) => {
-    calls += 1
-    lines.push({ kind: 'call', n: calls, ...times(at), actor: by, to: 'x', input, ...told })
+  call({ at, took = ANSWER_MS, by = 'a', outcome, input = {}, ...told }: CallTold): void {
+    this.#calls += 1
+    const n = this.#calls
+    this.lines.push({ kind: 'call', n, ...times(at), actor: by, to: 'x', input, ...told })
     // Without an outcome there is no answer, as when the recorder died.
-    if (outcome === undefined) return
-    lines.push({ kind: 'answer', n: calls, ...times(at + took), outcome })
+    if (outcome !== undefined) {
+      this.lines.push({ kind: 'answer', n, ...times(at + took), outcome })
+    }
   }
 
-  const claimed: Story['claimed'] = (told) => {
-    const { todo = TODO, seq = 1, fence = seq * 10, lease = 10_000, key, payload } = told
-    call({
-      ...{ at: told.at, took: told.took ?? ANSWER_MS, by: told.by ?? 'a' },
-      name: 'claim_next',
-      input: key === undefined ? {} : { idempotency_key: key },
-      outcome: ok({
-        empty: false,
-        todo: {
-          id: todo,
-          title: `a delivery [${ITEM}]`,
-          lease_expires_at: iso(told.at + lease),
-          payload: payload ?? { item: `[${ITEM}]` },
-        },
-        lease_token: `token-${todo}-${seq}-${told.by ?? 'a'}`,
-        fence,
-        attempt_seq: seq,
-      }),
-    })
+  /** A claim that was answered. */
+  claimed({ todo = TODO, seq = 1, lease = 10_000, key, ...told }: ClaimTold): void {
+    const { at, took = ANSWER_MS, by = 'a', fence = seq * 10 } = told
+    const given = {
+      id: todo,
+      title: `a delivery [${ITEM}]`,
+      lease_expires_at: iso(at + lease),
+      payload: told.payload ?? { item: `[${ITEM}]` },
+    }
+    const terms = { lease_token: tokenOf(todo, seq, by), fence, attempt_seq: seq }
+    const outcome = ok({ empty: false, todo: given, ...terms })
+    this.call({ at, took, by, name: 'claim_next', input: keyed(key), outcome })
   }
 
-  const act: Story['act'] = (name, { at, took, by = 'a', seq = 1, outcome, ttl, result }) => {
-    const until = iso(at + (ttl ?? 10) * 1_000)
-    call({
-      at,
-      by,
-      name,
-      ...(took === undefined ? {} : { took }),
-      claim: `token-${TODO}-${seq}-${by}`,
-      input: {
-        id: TODO,
-        ...(ttl === undefined ? {} : { lease_ttl_seconds: ttl }),
-        ...(result === undefined ? {} : { result }),
-      },
-      outcome: outcome ?? ok(name === 'heartbeat' ? { lease_expires_at: until } : {}),
-    })
+  /** A call of claim_next whose outcome is not a todo. */
+  claimNext({ key, ...told }: Told & { outcome: Outcome; key?: string }): void {
+    this.call({ ...told, name: 'claim_next', input: keyed(key) })
   }
 
-  return {
-    lines,
-    call,
-    claimed,
-    act,
-    claimNext: ({ key, ...told }) =>
-      call({
-        ...told,
-        name: 'claim_next',
-        input: key === undefined ? {} : { idempotency_key: key },
-      }),
-    delivered: ({ item = ITEM, outcome = accepted(), ...told }) =>
-      call({ ...told, name: 'webhook', item, outcome }),
-    created: ({ item = ITEM, outcome = accepted(), ...told }) =>
-      call({ ...told, name: 'create_todo', item, outcome }),
-    audit: (at, told, events) => {
-      lines.push({ kind: 'mark', ...times(at), mark: 'audit', note: '' })
-      const todos = told.map(finalTodo)
-      const rows = todos.map((todo, i) => ({ ...todo, state: told[i]?.listed ?? todo.state }))
-      call({ at, by: 'auditor', name: 'list_todos', outcome: ok({ todos: rows }) })
-      for (const todo of todos) {
-        call({ at, by: 'auditor', name: 'get_todo', input: { id: todo.id }, outcome: ok(todo) })
-      }
-      if (events === undefined) return
-      const list = Array.from({ length: events }, (_, id) => ({ id: id + 1 }))
-      call({ at, by: 'auditor', name: 'list_webhook_events', outcome: ok({ events: list }) })
-    },
+  act(name: 'heartbeat' | 'complete' | 'fail' | 'release', told: ActTold): void {
+    const { at, took = ANSWER_MS, by = 'a', seq = 1, ttl, result } = told
+    const extended = { lease_expires_at: iso(at + (ttl ?? 10) * 1_000) }
+    const input = {
+      id: TODO,
+      ...(ttl === undefined ? {} : { lease_ttl_seconds: ttl }),
+      ...(result === undefined ? {} : { result }),
+    }
+    const outcome = told.outcome ?? ok(name === 'heartbeat' ? extended : {})
+    this.call({ at, took, by, name, claim: tokenOf(TODO, seq, by), input, outcome })
+  }
+
+  delivered({ item = ITEM, outcome = accepted(), ...told }: ProducedTold): void {
+    this.call({ ...told, name: 'webhook', item, outcome })
+  }
+
+  created({ item = ITEM, outcome = accepted(), ...told }: ProducedTold): void {
+    this.call({ ...told, name: 'create_todo', item, outcome })
+  }
+
+  /** What the auditor read in the end. */
+  audit(at: number, told: readonly FinalTold[], events?: number): void {
+    this.lines.push({ kind: 'mark', ...times(at), mark: 'audit', note: '' })
+    const by = 'auditor'
+    const todos = told.map(finalTodo)
+    const rows = todos.map((todo, i) => ({ ...todo, state: told[i]?.listed ?? todo.state }))
+    this.call({ at, by, name: 'list_todos', outcome: ok({ todos: rows }) })
+    for (const todo of todos) {
+      this.call({ at, by, name: 'get_todo', input: { id: todo.id }, outcome: ok(todo) })
+    }
+    if (events === undefined) return
+    const list = Array.from({ length: events }, (_, id) => ({ id: id + 1 }))
+    this.call({ at, by, name: 'list_webhook_events', outcome: ok({ events: list }) })
   }
 }

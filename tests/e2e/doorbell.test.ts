@@ -144,16 +144,15 @@ t.test('D7 an attach rings for the oldest three, and not for them again', async 
   const waiting: string[] = []
   for (let i = 0; i < 5; i += 1) waiting.push(await add(agent, 'backlog'))
   // What an attach rings for is read from the list, which follows a moment later.
-  const listed = (ids: readonly string[]) =>
+  const untilListed = (state: 'pending' | 'done', id: string) =>
     waitFor(
       async () => {
-        const { todos } = await agent.call(listTodos, { queue: 'backlog', state: 'pending' })
-        const shown = todos.map(({ id }) => id).sort()
-        return JSON.stringify(shown) === JSON.stringify([...ids].sort())
+        const { todos } = await agent.call(listTodos, { queue: 'backlog', state })
+        return todos.some((todo) => todo.id === id)
       },
-      { what: 'the list to follow' },
+      { what: `the list to show ${id} as ${state}` },
     )
-  await listed(waiting)
+  for (const id of waiting) await untilListed('pending', id)
   const heardAt = async (url: string, expected: number) => {
     const stream = await attached(t, url, agent)
     await waitFor(() => stream.rung().length >= expected, { what: `${expected} rings at attach` })
@@ -161,7 +160,7 @@ t.test('D7 an attach rings for the oldest three, and not for them again', async 
     stream.close()
     // Gone before the next attach, which would ring for it as one that waits.
     await agent.call(complete, { id: (await agent.call(claim, { id: marker })).id })
-    await listed(waiting)
+    await untilListed('done', marker)
     return stream.rung().filter((id) => id !== marker)
   }
   t.strictSame(await heardAt(left, RINGS_ON_ATTACH), waiting.slice(0, 3))
@@ -178,7 +177,7 @@ t.test('D9 a lapsed lease rings within about a second', async (t) => {
   const lapses_at = performance.now() + 2_000
   await waitFor(() => stream.rung('lapses').length === 2, { what: 'the ring after the lapse' })
   const late_ms = performance.now() - lapses_at
-  t.ok(late_ms < 2_000, `it rang ${Math.round(late_ms)} ms after the lapse`)
+  t.ok(late_ms > -500 && late_ms < 2_000, `it rang ${Math.round(late_ms)} ms after the lapse`)
   t.strictSame(stream.rung('lapses'), [id, id])
   const shown = await agent.call(getTodo, { id })
   t.match(shown, { state: 'pending', attempts: [{ died: true, outcome: 'reaped' }] })

@@ -29,20 +29,6 @@ export const tablesWith = async (url: string, secret: string): Promise<string[]>
   }
 }
 
-export const countRows = async (url: string): Promise<number> => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    await client.query('analyze')
-    const { rows } = await client.query<{ rows: string }>(
-      'select coalesce(sum(n_live_tup), 0) as rows from pg_stat_user_tables',
-    )
-    return Number(rows[0]?.rows)
-  } finally {
-    await client.end()
-  }
-}
-
 /** The files below a directory that hold a text. */
 export const filesWith = (directory: string, secret: string): string[] =>
   readdirSync(directory, { recursive: true, withFileTypes: true })

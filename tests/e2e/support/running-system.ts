@@ -1,6 +1,9 @@
 import { connect } from 'node:net'
 import { type System, type SystemOptions, startSystem, waitFor } from '@guildhall/testing'
-import type { Test } from 'tap'
+import tap, { type Test } from 'tap'
+
+/** A busy machine takes a while to start so many processes. */
+tap.setTimeout(300_000)
 
 /** The whole system for one test file. Limits per address are out of the way unless set. */
 
