@@ -21,6 +21,7 @@ const startPosts = async (bench: Bench, guildhall: Guildhall): Promise<Arm> => {
       ingest: system.services.ingest[0]?.pid ?? -1,
       tasks: system.services.tasks[0]?.pid ?? -1,
       nats: system.nats.pid,
+      postgres: system.postgres.pid,
       load: posts.pid,
     },
     prepare: (operations) => posts.call('prepare', { operations }),

@@ -18,6 +18,7 @@ const startClaims = async (bench: Bench, guildhall: Guildhall): Promise<Arm> => 
       gateway: system.services['mcp-gateway'][0]?.pid ?? -1,
       tasks: system.services.tasks[0]?.pid ?? -1,
       nats: system.nats.pid,
+      postgres: system.postgres.pid,
       load: load.pid,
     },
     prepare: async (calls) => {

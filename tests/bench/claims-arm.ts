@@ -26,6 +26,7 @@ export const claimsArm = (
   processes: {
     tasks: system.services.tasks[0]?.pid ?? -1,
     nats: system.nats.pid,
+    postgres: system.postgres.pid,
     load: load.pid,
   },
   prepare: async (operations) => {

@@ -9,7 +9,7 @@ const TICKS_PER_SECOND = 100
 
 type CpuReading = Readonly<Record<string, number>>
 
-const cpuSeconds = (pid: number): number => {
+const ownSeconds = (pid: number): number => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name, in parentheses, may hold blanks; utime and stime are the 12th and 13th after it.
@@ -19,6 +19,22 @@ const cpuSeconds = (pid: number): number => {
     return Number.NaN
   }
 }
+
+const childrenOf = (pid: number): readonly number[] => {
+  try {
+    const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    return pids.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** With its children, for PostgreSQL works in them. One that is gone again counts nothing. */
+const cpuSeconds = (pid: number): number =>
+  childrenOf(pid)
+    .map(ownSeconds)
+    .filter(Number.isFinite)
+    .reduce((sum, seconds) => sum + seconds, ownSeconds(pid))
 
 export const readCpu = (processes: Processes): CpuReading =>
   Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]))

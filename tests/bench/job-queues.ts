@@ -24,7 +24,7 @@ const startPgBoss = async (bench: Bench, guildhall: Guildhall): Promise<Arm> => 
   await load.call('connect', { url, workers: WORKERS })
   return {
     label: 'pg-boss',
-    processes: { load: load.pid },
+    processes: { postgres: guildhall.system.postgres.pid, load: load.pid },
     prepare: (operations) => load.call('fill', { operations, workers: WORKERS }),
     run: (operations) => load.call('drain', { operations, workers: WORKERS }),
   }
@@ -37,7 +37,7 @@ const startGraphile = async (bench: Bench, guildhall: Guildhall): Promise<Arm> =
   await load.call('connect', { url })
   return {
     label: 'graphile-worker',
-    processes: { load: load.pid },
+    processes: { postgres: guildhall.system.postgres.pid, load: load.pid },
     prepare: (operations) => load.call('fill', { operations, workers: WORKERS }),
     run: (operations) => load.call('drain', { operations, workers: WORKERS }),
   }

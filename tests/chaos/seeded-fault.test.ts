@@ -23,7 +23,7 @@ interface Winner {
 
 /** Several agents reach for each todo at the same moment; whoever gets it completes it. */
 const contest = async (t: Test, system: System, name: string): Promise<readonly Violation[]> => {
-  const history = openHistory(`${t.testdirName}-${name}.jsonl`)
+  const history = openHistory(`${t.testdirName}/${name}.jsonl`)
   const http = openHttp()
   const mcp = openMcp(http, history)
   const url = system.mcp_urls[0] ?? ''

@@ -139,8 +139,8 @@ t.test('no secret is in any log, table or file of the bus', async (t) => {
     ['tasks', 'done by the agent'],
     ['ingest', BODY],
   ] as const) {
-    const found = await tablesWith(system.postgres.url(database), known)
-    t.ok(found.length > 0, `${known} is in ${database}`)
+    const isFound = async () => (await tablesWith(system.postgres.url(database), known)).length > 0
+    await waitFor(isFound, { what: `${known} in ${database}` })
   }
   t.ok(filesWith(system.nats.storeDir, 'first-agent').length > 0, 'and in the files of the bus')
 

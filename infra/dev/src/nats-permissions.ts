@@ -43,7 +43,7 @@ export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
     },
     manages: ['WORK'],
     reads: ['DELIVERIES', 'WORK', 'DEAD'],
-    buckets: { work: 'write', lanes: 'write' },
+    buckets: { work: 'write', lanes: 'write', claim_keys: 'write' },
     objects: { bodies: 'write' },
   },
   approvals: {

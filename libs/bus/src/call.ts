@@ -45,6 +45,19 @@ const NO_RESPONDERS_WAITS_MS = [50, 150, 400]
  */
 const TRIES = 2
 
+/** A reconnect takes a moment; a caller of a bus that is down should not wait for its timeout. */
+const RECONNECT_WAIT_MS = 500
+const RECONNECT_POLL_MS = 25
+
+const connectedInTime = async (bus: Bus): Promise<boolean> => {
+  const until = performance.now() + RECONNECT_WAIT_MS
+  while (!bus.connected()) {
+    if (performance.now() >= until) return false
+    await delay(RECONNECT_POLL_MS)
+  }
+  return true
+}
+
 const readAnswer = <Op extends Operation>(op: Op, message: Msg): OutputOf<Op> => {
   const text = Buffer.from(message.data).toString('utf8')
   if (message.headers?.has(headerNames.error) === true) {
@@ -98,6 +111,9 @@ export const createCaller = (bus: Bus): Caller => {
         ...(options.traceparent === undefined
           ? {}
           : { [headerNames.traceparent]: options.traceparent }),
+      }
+      if (!(await connectedInTime(bus))) {
+        throw new ServiceError('unavailable', 'the message bus cannot serve this right now')
       }
       for (let tried = 1; ; tried += 1) {
         try {

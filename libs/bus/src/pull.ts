@@ -16,7 +16,11 @@ export interface PulledWork {
   readonly owner_id: number
 }
 
-const PULL_TIMEOUT_MS = 4_000
+/**
+ * A server of 2.9 leaves some of several simultaneous pulls without an answer, so a pull is asked
+ * again before the bus is called unavailable. What an abandoned one brings comes back by its ack wait.
+ */
+const PULL_TIMEOUTS_MS = [1_000, 1_000, 2_000]
 
 /**
  * A pulled message keeps the subject that it has in the stream, so the client's shared reply
@@ -28,6 +32,8 @@ interface Slot {
   readonly close: () => void
   settle: ((message: Msg | Error) => void) | undefined
 }
+
+class Unanswered extends Error {}
 
 const freeSlots = new WeakMap<Bus, Slot[]>()
 
@@ -45,7 +51,12 @@ const openSlot = (bus: Bus): Slot => {
 }
 
 /** Puts the question and returns the one answer: a message of the stream, or a status. */
-const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg> => {
+const askOnce = async (
+  bus: Bus,
+  subject: string,
+  question: Uint8Array,
+  timeout_ms: number,
+): Promise<Msg> => {
   const free = freeSlots.get(bus) ?? []
   freeSlots.set(bus, free)
   const slot = free.pop() ?? openSlot(bus)
@@ -53,7 +64,7 @@ const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg
   try {
     const answer = await new Promise<Msg>((resolve, reject) => {
       slot.settle = (message) => (message instanceof Error ? reject(message) : resolve(message))
-      timer = setTimeout(() => reject(new Error('the pull was not answered')), PULL_TIMEOUT_MS)
+      timer = setTimeout(() => reject(new Unanswered('the pull was not answered')), timeout_ms)
       bus.nc.publish(subject, question, { reply: slot.inbox })
     })
     slot.settle = undefined
@@ -62,10 +73,23 @@ const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg
   } catch (error) {
     // Its answer may still come and must not be taken for that of another pull.
     slot.close()
-    throw busUnavailable(error)
+    throw error
   } finally {
     clearTimeout(timer)
   }
+}
+
+const ask = async (bus: Bus, subject: string, question: Uint8Array): Promise<Msg> => {
+  let last: unknown
+  for (const timeout_ms of PULL_TIMEOUTS_MS) {
+    try {
+      return await askOnce(bus, subject, question, timeout_ms)
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw busUnavailable(error)
+      last = error
+    }
+  }
+  throw busUnavailable(last)
 }
 
 /** One message now, or undefined. Also undefined when the consumer does not exist yet. */

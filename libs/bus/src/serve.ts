@@ -142,8 +142,11 @@ export const serveOperations = (
     } catch (cause) {
       const error = toServiceError(cause)
       const duration_ms = performance.now() - started
-      if (error.code === 'internal') call_log.error({ err: cause, duration_ms }, 'call failed')
-      else call_log.info({ code: error.code, duration_ms }, 'call refused')
+      const { code } = error
+      if (code === 'internal') call_log.error({ err: cause, duration_ms }, 'call failed')
+      // What the caller is told to try again later is the operator's business, with its cause.
+      else if (error.retryable) call_log.warn({ err: cause, code, duration_ms }, 'call not served')
+      else call_log.info({ code, duration_ms }, 'call refused')
       respondError(message, error.toBody(request_id))
     }
   }

@@ -78,6 +78,8 @@ const bucketSpecs: readonly BucketSpec[] = [
   { name: buckets.identity, history: 1, max_bytes: GIB },
   { name: buckets.webhooks, history: 1, max_bytes: GIB },
   { name: buckets.lanes, history: 1, max_bytes: GIB / 4 },
+  // No lease is longer than a day.
+  { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, max_bytes: GIB },
   { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, max_bytes: GIB / 4 },
   { name: buckets.rates, history: 1, ttl_ms: 600_000, max_bytes: GIB / 4 },
 ]

@@ -24,7 +24,7 @@ t.test('the topology can be applied again and again, and a gap is named', async 
   await t.rejects(verifyTopology(bus), /missing stream DEAD/)
   await applyTopology(bus)
   await verifyTopology(bus)
-  t.equal(allStreams.length, 11)
+  t.equal(allStreams.length, 12)
 })
 
 t.test('what the server cannot change in place stops with the name of the stream', async (t) => {
@@ -140,6 +140,9 @@ t.test('a consumer acks, retries, buries and goes on after an outage', async (t)
   await waitFor(async () => handled.includes('three'), { what: 'the third', timeout_ms: 40_000 })
   await part.stop()
   await part.stop()
-  const info = await bus.jsm.consumers.info('DELIVERIES', durables.ingestHistory)
-  t.equal(info.num_ack_pending, 0)
+  await waitFor(
+    async () =>
+      (await bus.jsm.consumers.info('DELIVERIES', durables.ingestHistory)).num_ack_pending === 0,
+    { what: 'all to be acknowledged' },
+  )
 })

@@ -15,6 +15,8 @@ export const OpenAttempt = z.strictObject({
   claimant: z.string().nullable(),
   claimed_at: Millis,
   last_heartbeat_at: Millis.nullable(),
+  /** Revision of the claim itself, once a later write has replaced it. */
+  fence: z.int().positive().optional(),
 })
 
 /**
@@ -103,6 +105,10 @@ export const DeliveryMeta = z.strictObject({
   replay_of: z.int().positive().optional(),
 })
 export type DeliveryMeta = z.infer<typeof DeliveryMeta>
+
+/** KV bucket `claim_keys`, key = hash of holder and idempotency key: what was last tried under it. */
+export const ClaimKeyRecord = z.strictObject({ v: z.literal(1), todo_id: TodoId })
+export type ClaimKeyRecord = z.infer<typeof ClaimKeyRecord>
 
 /** KV bucket `lanes`, key `<owner>.<queue>.<priority>`: which lanes were ever used. */
 export const LaneRecord = z.strictObject({ v: z.literal(1) })

@@ -16,6 +16,7 @@ export const buckets = {
   identity: 'identity',
   webhooks: 'webhooks',
   lanes: 'lanes',
+  claimKeys: 'claim_keys',
   sessions: 'sessions',
   rates: 'rates',
 } as const

@@ -3,17 +3,26 @@ import { connectBus } from '@guildhall/bus'
 import { connectDb, outboxRelay } from '@guildhall/db'
 import { clockFrom, createLogger, loadConfig } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
-import { createFirstOwner, type LoginLink, newLoginLink, OWNER_USERNAME } from './first-owner.ts'
+import {
+  createFirstOwner,
+  createUser,
+  type LoginLink,
+  newLoginLink,
+  OWNER_USERNAME,
+} from './first-owner.ts'
 import { createProjection } from './projection.ts'
 import { bootstrapSettings } from './settings.ts'
+import { checkName } from './text.ts'
 
 /**
- * Without arguments: creates the first owner, once. With `--login-link <username>`: a fresh login
- * link for somebody who is there. The one line on stdout is the answer; logs go to stderr.
+ * Without arguments: creates the first owner, once. With `--user <username>`: a further person. With
+ * `--login-link <username>`: a fresh login link for somebody who is there. The one line on stdout is the answer; logs go to stderr.
  */
 const PROJECTION_WAIT_MS = 10_000
 
-const { values: args } = parseArgs({ options: { 'login-link': { type: 'string' } } })
+const { values: args } = parseArgs({
+  options: { 'login-link': { type: 'string' }, user: { type: 'string' } },
+})
 const settings = loadConfig(bootstrapSettings, process.env)
 const log = createLogger({
   service: 'approvals-bootstrap',
@@ -63,9 +72,19 @@ const bootstrap = async (): Promise<object> => {
   return { owner: { user_id, username, login_url: loginUrl(created), api_token }, agent }
 }
 
-const username = args['login-link']
+const addUser = async (username: string): Promise<object> => {
+  const link = await createUser(db, checkName('user', username), new Date(clock.now()))
+  if (link === undefined) throw new Error(`the name ${JSON.stringify(username)} is taken`)
+  return { owner: { user_id: link.user_id, username, login_url: loginUrl(link) } }
+}
+
+const answerFor = async ({ user, 'login-link': username }: typeof args): Promise<object> => {
+  if (user !== undefined) return await addUser(user)
+  return username === undefined ? await bootstrap() : await linkFor(username)
+}
+
 try {
-  const answer = username === undefined ? await bootstrap() : await linkFor(username)
+  const answer = await answerFor(args)
   process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0))
 } catch (err) {
   log.error({ err }, 'bootstrap failed')

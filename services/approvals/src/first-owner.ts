@@ -61,6 +61,16 @@ export const newLoginLink = (db: Db, username: string, now: Date): Promise<Login
     return user && (await mintLoginLink(trx, callFor(user.user_id, now), user))
   })
 
+/** A further person, with nothing but a way in; undefined when the name is taken. */
+export const createUser = (db: Db, username: string, now: Date): Promise<LoginLink | undefined> =>
+  transaction(db, async (trx) => {
+    const user = await insertUser(trx, { username, created_at: now })
+    if (user === undefined) return undefined
+    const call = callFor(user.user_id, now)
+    await audit(trx, call, 'user.created', `user:${user.user_id}`)
+    return await mintLoginLink(trx, call, user)
+  })
+
 /** All of it or nothing; undefined when there is an owner already. */
 export const createFirstOwner = (db: Db, now: Date): Promise<FirstOwner | undefined> =>
   transaction(db, async (trx) => {

@@ -56,9 +56,14 @@ const wire = ({ config, bus, clock, log }: GatewayOptions, draining: () => boole
     sessions: createSessions(bus, clock),
     caller,
     log,
-    ready: () => ({ bus: bus.connected(), identity: identity.ready(), accepting: !draining() }),
+    ready: () => ({
+      bus: bus.connected(),
+      identity: identity.ready(),
+      accepting: app.server.listening && !draining(),
+    }),
   }
-  return { identity, services, app: createApp(services) }
+  const app = createApp(services)
+  return { identity, services, app }
 }
 
 export const createGateway = (options: GatewayOptions): Gateway => {

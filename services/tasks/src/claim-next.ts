@@ -10,7 +10,7 @@ import { laneConsumer, type WorkRecord } from '@guildhall/contracts'
 import { type ClaimRequest, claimRecord, MESSAGE_DELAY_MAX_MS } from './claiming.ts'
 import type { Tasks } from './context.ts'
 import { closeLapsed } from './lapse.ts'
-import { comesUpAt, isClaimable, isExhausted, isFinished } from './work-item.ts'
+import { comesUpAt, isClaimable, isExhausted, isFinished, keepFence } from './work-item.ts'
 import { holdMessage } from './work-messages.ts'
 
 /**
@@ -73,7 +73,8 @@ const putAside = async (
   delayWork(bus, pulled.ack_subject, Math.min(Math.max(until - now, 1), MESSAGE_DELAY_MAX_MS))
   if (record.state === 'claimed' && record.ack_subject !== pulled.ack_subject) {
     // So that heartbeats reach the message. Losing this write only means another delay later.
-    await records.replace({ ...record, ack_subject: pulled.ack_subject }, entry.revision)
+    const next = keepFence({ ...record, ack_subject: pulled.ack_subject }, entry.revision)
+    await records.replace(next, entry.revision)
   }
 }
 
@@ -115,6 +116,9 @@ export const takeNext = async (
     if (first === undefined) return undefined
     const { pulled, entry } = first
     const next = claimRecord(tasks, request, entry.value, pulled.ack_subject)
+    if (next !== undefined && request.keyed) {
+      await tasks.claimKeys.note(request.claim_key_hash, next.id)
+    }
     const revision =
       next === undefined ? undefined : await tasks.records.replace(next, entry.revision)
     if (next !== undefined && revision !== undefined) {

@@ -29,6 +29,8 @@ export interface ClaimRequest {
   readonly holder: string
   readonly claim_key: string
   readonly claim_key_hash: string
+  /** The caller named the key, and may ask again under it. */
+  readonly keyed: boolean
   readonly terms: Omit<Claim, 'lease_token_hash' | 'ack_subject'>
 }
 
@@ -42,6 +44,7 @@ export const claimRequest = (ctx: CallContext, input: ClaimInput): ClaimRequest 
     holder,
     claim_key,
     claim_key_hash,
+    keyed: input.idempotency_key !== undefined,
     terms: {
       holder,
       endpoint_id: agent?.endpoint_id,
@@ -109,7 +112,7 @@ export const claimParts = (
       : { payload: null, ...(record.payload_size > 0 ? { payload_truncated: true as const } : {}) },
   lease: {
     lease_token: tokenOf(tasks, request, record, record.attempts_total),
-    fence: revision,
+    fence: record.open_attempt?.fence ?? revision,
     attempt_seq: record.attempts_total,
     attempts_total: record.attempts_total,
     prior_attempts: record.prior_attempts,

@@ -10,6 +10,7 @@ import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
+import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
 import { openWaitRoom } from './wait-room.ts'
 
@@ -29,6 +30,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
   const tasks: Tasks = {
     ...foundations,
     records: openWorkRecords(bus),
+    claimKeys: openClaimKeys(bus),
     lanes,
     bodies: openBodyStore(bus),
     waitRoom,

@@ -2,6 +2,7 @@ import type { BodyStore, Bus } from '@guildhall/bus'
 import type { Db } from '@guildhall/db'
 import type { Clock, Logger } from '@guildhall/runtime'
 import type { Lanes } from './lanes.ts'
+import type { ClaimKeys } from './store/claim-keys.ts'
 import type { WorkRecords } from './store/work-records.ts'
 import type { WaitRoom } from './wait-room.ts'
 
@@ -12,6 +13,7 @@ export interface Tasks {
   readonly clock: Clock
   readonly log: Logger
   readonly records: WorkRecords
+  readonly claimKeys: ClaimKeys
   readonly lanes: Lanes
   readonly bodies: BodyStore
   readonly waitRoom: WaitRoom

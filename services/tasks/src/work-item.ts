@@ -169,6 +169,15 @@ export const claimed = (record: WorkRecord, claim: Claim, now: number): WorkReco
   }
 }
 
+/**
+ * For every write that leaves a claim open: its fence is the revision at which it was made, which
+ * the record only knows after that write.
+ */
+export const keepFence = (record: WorkRecord, revision: number): WorkRecord =>
+  record.open_attempt === undefined || record.open_attempt.fence !== undefined
+    ? record
+    : { ...record, open_attempt: { ...record.open_attempt, fence: revision } }
+
 /** Without an explicit length a heartbeat never shortens the lease. */
 export const heartbeaten = (
   record: WorkRecord,

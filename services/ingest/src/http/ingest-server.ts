@@ -3,7 +3,7 @@ import {
   INGEST_TOKEN_BODY_MAX_BYTES,
   ServiceError,
 } from '@guildhall/contracts'
-import { clientAddress, type Network, type Part } from '@guildhall/runtime'
+import { clientAddress, type Network, type Part, refuseBrokenHttp } from '@guildhall/runtime'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type AcceptDeps, acceptDelivery } from '../accept-delivery.ts'
 import { findWebhook } from '../find-webhook.ts'
@@ -102,6 +102,7 @@ export const createIngestApp = (options: IngestServerOptions): FastifyInstance =
   const app = fastify({
     // The URL holds the token, so the framework's own request log must stay off.
     logger: false,
+    clientErrorHandler: refuseBrokenHttp,
     bodyLimit: INGEST_SIGNED_BODY_MAX_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: IDLE_TIMEOUT_MS,

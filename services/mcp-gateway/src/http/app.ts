@@ -1,5 +1,5 @@
 import { MCP_BODY_MAX_BYTES, ServiceError } from '@guildhall/contracts'
-import { newRequestId } from '@guildhall/runtime'
+import { newRequestId, refuseBrokenHttp } from '@guildhall/runtime'
 import { type FastifyError, type FastifyInstance, fastify } from 'fastify'
 import { addRestRoutes } from '../rest/rest-routes.ts'
 import { asServiceError } from './as-service-error.ts'
@@ -25,6 +25,7 @@ export const createApp = (services: HttpServices): FastifyInstance => {
   const app = fastify({
     logger: false,
     genReqId: newRequestId,
+    clientErrorHandler: refuseBrokenHttp,
     bodyLimit: MCP_BODY_MAX_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -87,6 +87,7 @@ export const callTool = async (
     checkArguments(tool.input_schema, tool.validate, args)
     const answer = await run(services, context, tool, args)
     toolCalls.inc({ tool: tool.op.name, outcome: 'ok' })
+    services.log.debug({ request_id: context.request_id, tool: tool.op.name }, 'tool call answered')
     return answer
   } catch (error) {
     return refuse(services, context, tool, error)

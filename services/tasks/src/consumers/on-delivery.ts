@@ -54,7 +54,7 @@ export const acceptDelivery = async (tasks: Tasks, message: StreamMessage): Prom
   if (revision === undefined) {
     // Seen before. Only a try that died between record and message leaves something to do.
     const known = await tasks.records.loadFresh(record.owner_id, record.id)
-    if (known === undefined || isFinished(known.value) || known.value.attempts_total > 0) return
+    if (known === undefined || isFinished(known.value)) return
   }
   await enqueue(tasks, record, message.data)
   if (revision !== undefined) ring(tasks, record)

@@ -75,6 +75,6 @@ const repeated = async (tasks: Tasks, wanted: WorkRecord, data: Buffer) => {
     throw new ServiceError('idempotency_conflict', 'this key created another todo')
   }
   // The first try may have died between record and message.
-  if (!isFinished(record) && record.attempts_total === 0) await enqueue(tasks, record, data)
+  if (!isFinished(record)) await enqueue(tasks, record, data)
   return { ...toRow(record), created: false }
 }

@@ -5,7 +5,7 @@ import { requireHolder, requireVisible } from '../holding.ts'
 import { leaseMs } from '../lease-length.ts'
 import { toRow } from '../rows.ts'
 import { transition } from '../transition.ts'
-import { heartbeaten } from '../work-item.ts'
+import { heartbeaten, keepFence } from '../work-item.ts'
 import { holdMessage } from '../work-messages.ts'
 
 export const handleHeartbeat =
@@ -21,7 +21,8 @@ export const handleHeartbeat =
         const record = requireVisible(ctx, entry?.value)
         const now = tasks.clock.now()
         requireHolder(ctx, record, input.lease_token, now)
-        return { write: heartbeaten(record, lease_ms, explicit, now) }
+        const kept = keepFence(record, entry?.revision ?? 0)
+        return { write: heartbeaten(kept, lease_ms, explicit, now) }
       },
     )
     if ('answer' in result) return result.answer

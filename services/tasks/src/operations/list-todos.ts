@@ -1,5 +1,6 @@
 import type { CallContext, Handler } from '@guildhall/bus'
 import { type listTodos, mayUseQueue, type oldestPending, ServiceError } from '@guildhall/contracts'
+import { awaitProjection } from '../consumers/projection.ts'
 import type { Tasks } from '../context.ts'
 import { readCursor, writeCursor } from '../cursor.ts'
 import { toRow } from '../rows.ts'
@@ -36,9 +37,14 @@ export const handleListTodos =
     return { todos, next_cursor: writeCursor(last) }
   }
 
+/** Beyond it a list that is a little behind is better than none. */
+const CAUGHT_UP_WAIT_MS = 1_000
+
 export const handleOldestPending =
   (tasks: Tasks): Handler<typeof oldestPending> =>
   async (ctx, input) => {
+    // What was created a moment before the stream attached rang at nobody, so it must be in here.
+    await awaitProjection(tasks.bus, CAUGHT_UP_WAIT_MS)
     const records = await store.listOldestPending(
       tasks.db,
       ctx.principal.user_id,

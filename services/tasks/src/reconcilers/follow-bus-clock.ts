@@ -12,21 +12,35 @@ const EVERY_MS = 5_000
 const TOLERATED_MS = 1_000
 /** A slow answer says too little about the time. */
 const ROUND_TRIP_MAX_MS = 500
+const START_TRIES = 20
 
 export const followBusClock = (bus: Bus, clock: SteadyClock, log: Logger): Part => {
-  const follow = async (): Promise<void> => {
+  /** False: the answer was too slow to say anything. */
+  const follow = async (): Promise<boolean> => {
     const server = await serverTime(bus, `KV_${buckets.work}`)
-    if (server === undefined || server.round_trip_ms > ROUND_TRIP_MAX_MS) return
+    if (server === undefined) return true
+    if (server.round_trip_ms > ROUND_TRIP_MAX_MS) return false
     const off_ms = Math.round(server.at - clock.now())
-    if (Math.abs(off_ms) <= TOLERATED_MS) return
+    if (Math.abs(off_ms) <= TOLERATED_MS) return true
     clock.adopt(server.at + server.round_trip_ms / 2)
     log.warn({ off_ms }, 'the clock was off from the bus and follows it now')
+    return true
   }
-  const periodic = interval({ name: 'follow-bus-clock', every_ms: EVERY_MS, log, run: follow })
+  const periodic = interval({
+    name: 'follow-bus-clock',
+    every_ms: EVERY_MS,
+    log,
+    run: async () => {
+      await follow()
+    },
+  })
   return {
     name: periodic.name,
     start: async () => {
-      await follow()
+      // No lease is judged before the clock is known to be right.
+      for (let tried = 1; tried <= START_TRIES && !(await follow()); tried += 1) {
+        log.warn({ tried }, 'the bus answers too slowly to tell its time')
+      }
       await periodic.start()
     },
     stop: periodic.stop,
