@@ -1,46 +1,7 @@
-import { createHmac } from 'node:crypto'
-import { type SourceType, sha256Hex } from '@guildhall/contracts'
-import t from 'tap'
-import { sources } from '../src/sources/index.ts'
 import type { RefusalReason, RequestHeaders, Verdict } from '../src/sources/source.ts'
+import { type Case, hashOf, hex, hmac, NOW_S, ok, run } from './verify-case.ts'
 
-/** Published vectors, and every way in which a signature can be wrong. All of it pure. */
-
-type Case = readonly [name: string, headers: RequestHeaders, expected: Verdict | RefusalReason]
-
-interface Table {
-  readonly source: SourceType
-  readonly secrets: readonly string[]
-  readonly body: string
-  readonly now_s?: number
-  readonly cases: readonly Case[]
-}
-
-const NOW_S = 1_700_000_000
-
-const run = (name: string, { source, secrets, body, now_s = NOW_S, cases }: Table) =>
-  t.test(name, async (t) => {
-    for (const [title, headers, expected] of cases) {
-      const verdict = sources[source].verify({
-        headers,
-        secrets,
-        body: Buffer.from(body),
-        now_ms: now_s * 1_000,
-      })
-      const wanted = typeof expected === 'string' ? { ok: false, reason: expected } : expected
-      t.strictSame(verdict, wanted, title)
-    }
-  })
-
-const hmac = (secret: string | Uint8Array, text: string) =>
-  createHmac('sha256', secret).update(text)
-const hex = (secret: string | Uint8Array, text: string): string => hmac(secret, text).digest('hex')
-const hashOf = (body: string): string => `sha256:${sha256Hex(body)}`
-const ok = (external_id: string, detail = 'hmac-sha256 ok'): Verdict => ({
-  ok: true,
-  detail,
-  external_id,
-})
+/** Published vectors, and every way in which a signature can be wrong. */
 
 const G1 = '0e159391958bd0e68fa8717a0e29a5e2ae1bb076050a355810d3ed5be98075f6'
 const G1_BODY = '{"action":"opened","number":7}'
@@ -387,27 +348,6 @@ void run('Linear: bad signatures', {
       { ...linearSigned('{}'), 'linear-timestamp': String(NOW_MS) },
       'signature_mismatch',
     ],
-  ],
-})
-
-const tokenOk = (id: string): Verdict => ok(id, 'token in the url')
-const H1_BODY = '{"action":"opened"}'
-void run('H1 and A8 what names a generic delivery', {
-  source: 'generic',
-  secrets: [],
-  body: H1_BODY,
-  cases: [
-    [
-      'H1 the hash of its body',
-      {},
-      tokenOk('sha256:d592421cfe150deec6c49b8989cc99478e39c7f8cdd4c36f5b1c4cfeff394e24'),
-    ],
-    ['X-Delivery-Id, trimmed', { 'x-delivery-id': ' d1\t' }, tokenOk('d1')],
-    ['Webhook-Id', { 'webhook-id': 'w1' }, tokenOk('w1')],
-    ['the id of a forge', { 'x-github-delivery': 'guid-1' }, tokenOk('guid-1')],
-    ['256 bytes', { 'x-delivery-id': 'd'.repeat(256) }, tokenOk('d'.repeat(256))],
-    ['257 bytes: the next one', { 'x-delivery-id': 'd'.repeat(257) }, tokenOk(hashOf(H1_BODY))],
-    ['blank', { 'x-delivery-id': '  ' }, tokenOk(hashOf(H1_BODY))],
   ],
 })
 
