@@ -1,5 +1,5 @@
 import type { RefusalReason, RequestHeaders, Verdict } from '../src/sources/source.ts'
-import { type Case, hashOf, hex, hmac, NOW_S, ok, run } from './verify-case.ts'
+import { type Case, hashOf, hex, hmac, NOW_S, ok, run, type Table } from './verify-case.ts'
 
 /** Published vectors, and every way in which a signature can be wrong. */
 
