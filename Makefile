@@ -28,8 +28,10 @@ lint: install ## Check format, structure and promises
 format: install ## Format and fix what can be fixed
 	npx biome check --write .
 
+# Tests of the whole system run one after the other: two systems at once would measure each other.
 test: build ## Run all tests: real NATS, real PostgreSQL, real processes (about 10 minutes)
-	npx tap run --disable-coverage
+	npx tap run --disable-coverage libs/*/dist/test/*.test.js services/*/dist/test/*.test.js infra/dev/dist/test/*.test.js tests/dist/architecture/*.test.js tests/dist/contract/*.test.js
+	npx tap run --disable-coverage --jobs=1 tests/dist/e2e/*.test.js tests/dist/chaos/*.test.js
 
 test-old-nats: build ## The claim core on the distribution's nats-server 2.9
 	GUILDHALL_TEST_NATS=2.9 npx tap run --disable-coverage services/tasks/dist/test/claims.test.js services/tasks/dist/test/endings.test.js services/tasks/dist/test/consumers.test.js
