@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   errorCodes,
   headers as headerNames,
-  type InputOf,
   isErrorCode,
   type Operation,
   type OutputOf,
@@ -135,5 +134,3 @@ export const createCaller = (bus: Bus): Caller => {
     },
   }
 }
-
-export type { InputOf, OutputOf }

@@ -3,13 +3,12 @@ import {
   errorCodes,
   headers as headerNames,
   type ServiceError,
-  streams,
   toServiceError,
 } from '@guildhall/contracts'
 import type { Logger, Part } from '@guildhall/runtime'
 import type { ConsumerMessages, JsMsg } from 'nats'
 import type { Bus } from './connect.ts'
-import { publish } from './publish.ts'
+import { headerJson, publish } from './publish.ts'
 
 export interface StreamMessage {
   readonly subject: string
@@ -35,9 +34,12 @@ interface ConsumeOptions {
   readonly concurrency?: number
   /** Messages per call of `handle`. */
   readonly batch?: number
+  /** After so many deliveries a message that fails for an unknown reason is a dead letter. */
+  readonly deliveries_max?: number
   /**
-   * Returns: all are acknowledged. Throws what is not retryable: they go to the dead-letter stream
-   * with the reason. Throws anything else: they come again after a growing delay.
+   * Returns: all are acknowledged. Throws a ServiceError that is not retryable: they go to the
+   * dead-letter stream with the reason. Throws a retryable one: they come again after a growing
+   * delay, for as long as it takes. Throws anything else: likewise, but not for ever.
    */
   readonly handle: (messages: readonly StreamMessage[]) => Promise<void>
 }
@@ -64,32 +66,47 @@ const readMessage = (message: JsMsg): StreamMessage => {
   }
 }
 
-/** A problem in the message itself, which no repeat will cure. */
-const isFinal = (error: ServiceError): boolean =>
-  !errorCodes[error.code].retryable && error.code !== 'internal'
+const DELIVERIES_MAX = 12
+
+/**
+ * A problem in the message itself, which no repeat will cure, or one that nobody foresaw and that
+ * repeats have not cured either. A dependency that is down is neither, however long it is.
+ */
+const isFinal = (error: ServiceError, deliveries: number, deliveries_max: number): boolean => {
+  if (errorCodes[error.code].retryable) return false
+  return error.code !== 'internal' || deliveries >= deliveries_max
+}
+
+/** What told the server how to store the original must not be said of the copy as well. */
+const SERVER_HEADER = /^nats-/i
+
+const ownHeaders = (message: JsMsg): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(readMessage(message).headers).filter(([name]) => !SERVER_HEADER.test(name)),
+  )
 
 const UNSAFE_TOKEN = /[^A-Za-z0-9_-]/g
 
 const bury = async (bus: Bus, durable: string, message: JsMsg, reason: string): Promise<void> => {
   const source = message.subject.replace(UNSAFE_TOKEN, '_')
   await publish(bus, `dead.0.${durable}.${source}-${message.seq}`, message.data, {
-    headers: { ...readMessage(message).headers, [headerNames.reason]: reason.slice(0, 500) },
+    headers: { ...ownHeaders(message), [headerNames.reason]: headerJson(reason.slice(0, 500)) },
   })
   message.term(reason.slice(0, 200))
 }
 
 const settleFailure = async (
   bus: Bus,
-  { durable, log, stream }: ConsumeOptions,
+  { durable, log, stream, deliveries_max = DELIVERIES_MAX }: ConsumeOptions,
   messages: readonly JsMsg[],
   cause: unknown,
 ): Promise<void> => {
   const error = toServiceError(cause)
-  if (isFinal(error) && messages.length === 1) {
-    for (const message of messages) {
-      log.error({ err: cause, stream, durable, sequence: message.seq }, 'message is a dead letter')
-      await bury(bus, durable, message, `${error.code}: ${error.message}`)
-    }
+  const [only, ...others] = messages
+  const alone = others.length === 0 ? only : undefined
+  if (alone !== undefined && isFinal(error, alone.info.deliveryCount, deliveries_max)) {
+    log.error({ err: cause, stream, durable, sequence: alone.seq }, 'message is a dead letter')
+    await bury(bus, durable, alone, `${error.code}: ${error.message}`)
     return
   }
   log.warn({ err: cause, stream, durable, count: messages.length }, 'messages will be retried')
@@ -176,5 +193,3 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
     },
   }
 }
-
-export const deadStream = streams.dead

@@ -6,6 +6,7 @@ import {
   applyTopology,
   consume,
   createKv,
+  decode,
   durables,
   mirrorKv,
   openBodyStore,
@@ -146,4 +147,67 @@ t.test('a consumer acks, retries, buries and goes on after an outage', async (t)
   await waitFor(async () => handled.includes('three'), { what: 'the third', timeout_ms: 40_000 })
   await part.stop()
   await part.stop()
+})
+
+t.test(
+  'what fails for an unknown reason is retried, and then buried with its own headers only',
+  async (t) => {
+    const { bus } = await setup(t)
+    const tries: number[] = []
+    const part = consume(bus, {
+      stream: 'DELIVERIES',
+      durable: durables.ingestHistory,
+      log,
+      max_in_flight: 10,
+      deliveries_max: 3,
+      handle: async ([message]) => {
+        tries.push(message?.delivery_count ?? 0)
+        throw new TypeError('a fault of ours')
+      },
+    })
+    await part.start()
+    t.teardown(() => part.stop())
+    await publish(bus, 'deliveries.1.github.broken', Buffer.from('body'), {
+      expect_new_subject: true,
+      headers: { 'Gh-Delivery': '"kept"' },
+    })
+    const subject = 'dead.0.ingest-history.deliveries_1_github_broken-1'
+    const letter = await waitFor(
+      async () => await bus.jsm.streams.getMessage('DEAD', { last_by_subj: subject }),
+      { what: 'the dead letter' },
+    )
+    t.strictSame(tries, [1, 2, 3])
+    t.equal(letter.string(), 'body')
+    t.equal(letter.header.get('Gh-Delivery'), '"kept"')
+    t.match(letter.header.get('Gh-Reason'), /internal/)
+    t.notOk([...letter.header.keys()].some((name) => /^nats-/i.test(name)))
+  },
+)
+
+t.test('a dependency that is down is waited for, not buried', async (t) => {
+  const { bus } = await setup(t)
+  let tries = 0
+  const part = consume(bus, {
+    stream: 'DELIVERIES',
+    durable: durables.ingestHistory,
+    log,
+    max_in_flight: 10,
+    deliveries_max: 2,
+    handle: async () => {
+      tries += 1
+      if (tries <= 3) throw new ServiceError('unavailable', 'the database is down')
+    },
+  })
+  await part.start()
+  t.teardown(() => part.stop())
+  await publish(bus, 'deliveries.1.github.patient', Buffer.from('body'))
+  await waitFor(async () => tries === 4, { what: 'the fourth try' })
+  t.equal((await bus.jsm.streams.info('DEAD')).state.messages, 0)
+})
+
+t.test('what is not JSON and what is of another version are refused alike', async (t) => {
+  for (const text of ['{', 'null', '{"v":2}', undefined]) {
+    t.throws(() => decode(LaneRecord, text), { code: 'invalid_argument' })
+  }
+  t.strictSame(decode(LaneRecord, Buffer.from('{"v":1}')), { v: 1 })
 })

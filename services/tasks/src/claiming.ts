@@ -15,6 +15,7 @@ import { isInline, readPayload } from './payload.ts'
 import { toRow } from './rows.ts'
 import { cleanClaimant } from './text.ts'
 import { type Claim, claimed } from './work-item.ts'
+import { readBody } from './work-messages.ts'
 
 /** What claim and claim_next have in common: who asks, on what terms, and what they are given. */
 
@@ -118,6 +119,10 @@ export const claimParts = (
     prior_attempts: record.prior_attempts,
   },
 })
+
+/** The bytes for a claim's answer; a payload that is too long for one is not even fetched. */
+export const answerBody = (tasks: Tasks, record: WorkRecord): Promise<Uint8Array | undefined> =>
+  isInline(record.payload_size) ? readBody(tasks, record) : Promise.resolve(undefined)
 
 export const flatClaim = ({ row, payload, lease }: ClaimParts): ClaimedTodo => ({
   ...row,

@@ -103,6 +103,8 @@ export const exhume = async (
   }
   const leftover = await lastOfSubject(tasks.bus, streams.work, workSubject(record))
   if (leftover !== undefined) {
+    // Kept meanwhile, so that dying between the two steps leaves it for the repeat.
+    await buryPayload(tasks, record, 'retried by hand')
     // An acknowledgement of the old message may still be on its way and must not hit the new one.
     await tasks.bus.jsm.streams.deleteMessage(streams.work, leftover.sequence).catch(() => false)
   }

@@ -73,6 +73,25 @@ t.test('B17 a retry by hand counts attempts anew and keeps the history', async (
   t.match(claimed, { attempt_seq: 6, todo: { id, attempt: 1, payload: { keep: 'me' } } })
 })
 
+t.test(
+  'a retry that died after taking the old message away is completed by its repeat',
+  async (t) => {
+    const s = await setup(t)
+    const worker = s.worker()
+    const { id } = await worker.create({ payload: { keep: 'me' } })
+    await failOnce(s, worker, id)
+    await s.human.retry({ id, idempotency_key: 'again' })
+    // As if the process had died between its two steps.
+    const message = await s.bus.jsm.streams.getMessage('WORK', {
+      last_by_subj: `work.${s.owner_id}.inbox.normal.${id}`,
+    })
+    await s.bus.jsm.streams.deleteMessage('WORK', message.seq)
+    t.strictSame(await worker.next(), { empty: true })
+    await s.human.retry({ id, idempotency_key: 'again' })
+    t.match(await worker.next(), { todo: { id, payload: { keep: 'me' } } })
+  },
+)
+
 t.test('retry_todo is for humans, or for endpoints that are granted it', async (t) => {
   const s = await setup(t)
   const worker = s.worker()

@@ -1,5 +1,5 @@
-import { consume, durables, type StreamMessage } from '@guildhall/bus'
-import { DeliveryMeta, headers as headerNames, ServiceError, streams } from '@guildhall/contracts'
+import { consume, decode, durables, type StreamMessage } from '@guildhall/bus'
+import { DeliveryMeta, headers as headerNames, streams } from '@guildhall/contracts'
 import { query } from '@guildhall/db'
 import type { Part } from '@guildhall/runtime'
 import type { Deps } from '../deps.ts'
@@ -16,12 +16,8 @@ const BATCH = 16
 const CONCURRENCY = 2
 
 const readDelivery = ({ headers, data }: StreamMessage): ReceivedDelivery => {
-  try {
-    const meta = DeliveryMeta.parse(JSON.parse(headers[headerNames.delivery] ?? ''))
-    return { meta, endpoint_id: meta.endpoint_id, body: data }
-  } catch (cause) {
-    throw new ServiceError('invalid_argument', 'a delivery is in an unknown form', { cause })
-  }
+  const meta = decode(DeliveryMeta, headers[headerNames.delivery])
+  return { meta, endpoint_id: meta.endpoint_id, body: data }
 }
 
 export const keepHistory = ({ bus, db, log }: Pick<Deps, 'bus' | 'db' | 'log'>): Part =>

@@ -1,9 +1,8 @@
-import { consume, durables, type StreamMessage } from '@guildhall/bus'
+import { consume, decode, durables, type StreamMessage } from '@guildhall/bus'
 import {
   ATTEMPTS_DEFAULT_MAX,
   DeliveryMeta,
   headers,
-  ServiceError,
   streams,
   type WorkRecord,
 } from '@guildhall/contracts'
@@ -20,14 +19,6 @@ import { enqueue } from '../work-messages.ts'
  */
 
 const CONCURRENCY = 32
-
-const readMeta = (message: StreamMessage): DeliveryMeta => {
-  const parsed = DeliveryMeta.safeParse(JSON.parse(message.headers[headers.delivery] ?? 'null'))
-  if (parsed.success) return parsed.data
-  throw new ServiceError('invalid_argument', 'not a delivery of a known version', {
-    cause: parsed.error,
-  })
-}
 
 const toItem = (meta: DeliveryMeta): WorkRecord =>
   newItem(
@@ -49,7 +40,7 @@ const toItem = (meta: DeliveryMeta): WorkRecord =>
   )
 
 export const acceptDelivery = async (tasks: Tasks, message: StreamMessage): Promise<void> => {
-  const record = toItem(readMeta(message))
+  const record = toItem(decode(DeliveryMeta, message.headers[headers.delivery]))
   const revision = await tasks.records.create(record)
   if (revision === undefined) {
     // Seen before. Only a try that died between record and message leaves something to do.

@@ -1,4 +1,4 @@
-import { consume, durables } from '@guildhall/bus'
+import { consume, decode, durables } from '@guildhall/bus'
 import { EndpointRevoked, ServiceError, streams } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
@@ -33,19 +33,12 @@ export const onEndpointRevoked = (tasks: Tasks): Part =>
     max_in_flight: 8,
     handle: async (messages) => {
       for (const message of messages) {
-        const parsed = EndpointRevoked.safeParse(
-          JSON.parse(Buffer.from(message.data).toString('utf8')),
-        )
-        if (!parsed.success) {
-          throw new ServiceError('invalid_argument', 'not an event of a known version', {
-            cause: parsed.error,
-          })
-        }
+        const event = decode(EndpointRevoked, message.data)
         // A claim made just before the revocation must be in the list.
         if (!(await awaitProjection(tasks.bus, PROJECTION_WAIT_MS))) {
           throw new ServiceError('unavailable', 'the projection is behind')
         }
-        await endClaims(tasks, parsed.data)
+        await endClaims(tasks, event)
       }
     },
   })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Bus, consume, durables } from '@guildhall/bus'
-import { buckets, ServiceError, WorkRecord } from '@guildhall/contracts'
+import { type Bus, consume, decode, durables } from '@guildhall/bus'
+import { buckets, WorkRecord } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { type Payload, project, type Revision } from '../store/projection.ts'
@@ -14,14 +14,6 @@ import { readBody } from '../work-messages.ts'
 const BATCH = 200
 
 const OPERATION_HEADER = 'KV-Operation'
-
-const parse = (data: Uint8Array): WorkRecord => {
-  const parsed = WorkRecord.safeParse(JSON.parse(Buffer.from(data).toString('utf8')))
-  if (parsed.success) return parsed.data
-  throw new ServiceError('invalid_argument', 'not a work record of a known version', {
-    cause: parsed.error,
-  })
-}
 
 /** The message follows its record by one write; a creator that died in between never sends it. */
 const readBodyInTime = async (
@@ -73,7 +65,10 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
       const revisions: Revision[] = []
       for (const message of messages) {
         if (OPERATION_HEADER in message.headers) continue
-        revisions.push({ record: parse(message.data), revision: message.stream_sequence })
+        revisions.push({
+          record: decode(WorkRecord, message.data),
+          revision: message.stream_sequence,
+        })
       }
       if (revisions.length === 0) return
       await project(tasks.db, revisions, await payloadsOf(tasks, revisions))

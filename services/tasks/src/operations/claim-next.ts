@@ -7,10 +7,9 @@ import {
   ServiceError,
 } from '@guildhall/contracts'
 import { takeNext } from '../claim-next.ts'
-import { type ClaimRequest, claimParts, claimRequest, isOwnClaim } from '../claiming.ts'
+import { answerBody, type ClaimRequest, claimParts, claimRequest, isOwnClaim } from '../claiming.ts'
 import type { Tasks } from '../context.ts'
 import { findClaimByKey, listQueues } from '../store/todos.ts'
-import { readBody } from '../work-messages.ts'
 
 /** A ring may be lost, so a waiter looks again by itself this often. */
 const LOOK_AGAIN_MS = 1_000
@@ -64,7 +63,7 @@ export const handleClaimNext =
     if (ctx.repeat || request.keyed) {
       const own = await findOwnClaim(tasks, user_id, request)
       if (own !== undefined) {
-        const data = await readBody(tasks, own.value)
+        const data = await answerBody(tasks, own.value)
         const { row, payload, lease } = claimParts(tasks, request, own.value, own.revision, data)
         return { empty: false, todo: { ...row, ...payload }, ...lease }
       }

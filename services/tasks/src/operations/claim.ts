@@ -7,6 +7,7 @@ import {
   type WorkRecord,
 } from '@guildhall/contracts'
 import {
+  answerBody,
   type ClaimRequest,
   claimParts,
   claimRecord,
@@ -16,10 +17,9 @@ import {
 } from '../claiming.ts'
 import type { Tasks } from '../context.ts'
 import { closeLapsed } from '../lapse.ts'
-import { isInline } from '../payload.ts'
 import { transition } from '../transition.ts'
 import { isExhausted } from '../work-item.ts'
-import { holdMessage, readBody } from '../work-messages.ts'
+import { holdMessage } from '../work-messages.ts'
 
 export const handleClaim =
   (tasks: Tasks): Handler<typeof claim> =>
@@ -62,6 +62,6 @@ const answer = async (
   record: WorkRecord,
   revision: number,
 ): Promise<OutputOf<typeof claim>> => {
-  const data = isInline(record.payload_size) ? await readBody(tasks, record) : undefined
+  const data = await answerBody(tasks, record)
   return flatClaim(claimParts(tasks, request, record, revision, data))
 }
