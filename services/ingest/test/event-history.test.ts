@@ -272,7 +272,10 @@ t.test('a delivery that cannot be read becomes a dead letter and holds nobody up
     { what: 'the dead letter' },
   )
   const message = await s.bus.jsm.streams.getMessage(streams.dead, { last_by_subj: dead })
-  t.match(message.header.get(headerNames.reason), /invalid_argument: the message is not of a known form/)
+  t.match(
+    message.header.get(headerNames.reason),
+    /invalid_argument: the message is not of a known form/,
+  )
 })
 
 t.test('what is older than 30 days is forgotten, in batches, and nothing else', async (t) => {
