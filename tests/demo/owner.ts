@@ -1,4 +1,4 @@
-import type { Operation, OutputOf } from '@guildhall/contracts'
+import { type Operation, type OutputOf, routesOf } from '@guildhall/contracts'
 import type { z } from 'zod'
 import { DemoStopped } from './demo-stopped.ts'
 import { bearer, request } from './request.ts'
@@ -10,7 +10,7 @@ export interface Owner {
 
 export const ownerAt = (api_url: string, token: string): Owner => ({
   call: async (op, input) => {
-    const { method = 'GET', path = '' } = op.http ?? {}
+    const { method = 'GET', path = '' } = routesOf(op)[0] ?? {}
     const fields = new Map(Object.entries(input as object)) // every input is an object
     const filled = path.replace(/^\/api/, '').replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = fields.get(name)

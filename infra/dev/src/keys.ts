@@ -37,6 +37,7 @@ export const loadKeys = (
   const keys: Keys = {
     environment: {
       SECRETS_MASTER_KEYS: `k1:${key()}`,
+      VAULT_MASTER_KEYS: `k1:${key()}`,
       LEASE_TOKEN_KEY: key(),
       TOKEN_DERIVATION_KEY: key(),
       ...known.environment,

@@ -38,17 +38,49 @@ export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
     subscribes: ['doorbell.>', 'rung.>'],
     consumes: {
       DELIVERIES: ['tasks-deliveries'],
-      EVENTS: ['tasks-endpoint-revoked'],
+      EVENTS: ['tasks-endpoint-revoked', 'tasks-approvals', 'tasks-commands'],
       KV_work: ['tasks-projection'],
     },
     manages: ['WORK'],
     reads: ['DELIVERIES', 'WORK', 'DEAD'],
-    buckets: { work: 'write', lanes: 'write', claim_keys: 'write' },
+    buckets: {
+      work: 'write',
+      lanes: 'write',
+      claim_keys: 'write',
+      goals: 'write',
+      agents: 'read',
+      standing: 'read',
+    },
     objects: { bodies: 'write' },
   },
   approvals: {
-    publishes: ['evt.approvals.>'],
-    buckets: { identity: 'write' },
+    publishes: ['evt.approvals.>', 'dead.0.>'],
+    consumes: {
+      EVENTS: [
+        'approvals-trees',
+        'approvals-goals',
+        'approvals-tasks',
+        'approvals-notices',
+        'approvals-standing',
+        'approvals-secrets',
+      ],
+    },
+    buckets: { identity: 'write', agents: 'write', goals: 'read', work: 'read' },
+  },
+  reputation: {
+    publishes: ['evt.reputation.>', 'dead.0.>'],
+    consumes: { EVENTS: ['reputation-evidence', 'reputation-agents'] },
+    buckets: { standing: 'write', agents: 'read' },
+  },
+  secrets: {
+    publishes: ['evt.secrets.>', 'dead.0.>'],
+    consumes: { EVENTS: ['secrets-approvals'] },
+    buckets: { agents: 'read', goals: 'read', work: 'read' },
+  },
+  // Runs commands that agents wrote: it hears what to run, says how it ended, and sees nothing else.
+  verifier: {
+    publishes: ['evt.verifier.>', 'dead.0.verifier-commands.>'],
+    consumes: { EVENTS: ['verifier-commands'] },
   },
 }
 

@@ -11,13 +11,20 @@ export interface ServiceDefinition {
   keys: readonly KeyName[]
 }
 
-export type KeyName = 'SECRETS_MASTER_KEYS' | 'LEASE_TOKEN_KEY' | 'TOKEN_DERIVATION_KEY'
+export type KeyName =
+  | 'SECRETS_MASTER_KEYS'
+  | 'VAULT_MASTER_KEYS'
+  | 'LEASE_TOKEN_KEY'
+  | 'TOKEN_DERIVATION_KEY'
 
 export const SERVICES: readonly ServiceDefinition[] = [
   { name: 'mcp-gateway', ports: { http: 0, ops: 10 }, database: false, keys: [] },
   { name: 'ingest', ports: { http: 1, ops: 11 }, database: true, keys: ['SECRETS_MASTER_KEYS'] },
   { name: 'tasks', ports: { ops: 12 }, database: true, keys: ['LEASE_TOKEN_KEY'] },
   { name: 'approvals', ports: { ops: 13 }, database: true, keys: ['TOKEN_DERIVATION_KEY'] },
+  { name: 'reputation', ports: { ops: 14 }, database: true, keys: [] },
+  { name: 'secrets', ports: { ops: 15 }, database: true, keys: ['VAULT_MASTER_KEYS'] },
+  { name: 'verifier', ports: { ops: 16 }, database: false, keys: [] },
 ]
 
 /** Makes the streams and buckets, as the NATS user `admin`, before any service starts. */
@@ -32,6 +39,6 @@ export const bootstrapEntry = (service: string): string =>
   `services/${service}/dist/src/bootstrap.js`
 
 /** Those that keep a copy of theirs on the bus and can make it again. */
-export const RECONCILING_SERVICES: readonly string[] = ['approvals', 'tasks']
+export const RECONCILING_SERVICES: readonly string[] = ['approvals', 'tasks', 'reputation']
 export const reconcileEntry = (service: string): string =>
   `services/${service}/dist/src/reconcile.js`

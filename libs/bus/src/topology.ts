@@ -1,4 +1,20 @@
-import { bodyStore, buckets, PULL_ACK_WAIT_MS, RETENTION_DAYS, streams } from '@guildhall/contracts'
+import {
+  agentChanged,
+  approvalDecided,
+  bodyStore,
+  buckets,
+  commandFinished,
+  commandRequested,
+  evidenceEarned,
+  goalChanged,
+  PULL_ACK_WAIT_MS,
+  RETENTION_DAYS,
+  secretChanged,
+  standingChanged,
+  streams,
+  taskClaimed,
+  treeSettled,
+} from '@guildhall/contracts'
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -82,6 +98,9 @@ const bucketSpecs: readonly BucketSpec[] = [
   { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, max_bytes: GIB },
   { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, max_bytes: GIB / 4 },
   { name: buckets.rates, history: 1, ttl_ms: 600_000, max_bytes: GIB / 4 },
+  { name: buckets.agents, history: 1, max_bytes: GIB / 4 },
+  { name: buckets.goals, history: 1, max_bytes: GIB },
+  { name: buckets.standing, history: 1, max_bytes: GIB / 4 },
 ]
 
 /** A bucket is a stream with these settings (NATS ADR-8); we state them to see every drift. */
@@ -121,10 +140,25 @@ export const durables = {
   tasksProjection: 'tasks-projection',
   tasksEndpointRevoked: 'tasks-endpoint-revoked',
   ingestHistory: 'ingest-history',
+  approvalsTrees: 'approvals-trees',
+  approvalsGoals: 'approvals-goals',
+  approvalsTasks: 'approvals-tasks',
+  approvalsNotices: 'approvals-notices',
+  approvalsStanding: 'approvals-standing',
+  approvalsSecrets: 'approvals-secrets',
+  tasksApprovals: 'tasks-approvals',
+  tasksCommands: 'tasks-commands',
+  reputationEvidence: 'reputation-evidence',
+  reputationAgents: 'reputation-agents',
+  secretsApprovals: 'secrets-approvals',
+  verifierCommands: 'verifier-commands',
 } as const
 
 /** What a consumer that was killed held comes back after this. Handlers need far less. */
 const CONSUMER_ACK_WAIT_MS = 10_000
+
+const eventConsumers = (rows: readonly (readonly [string, string])[]): ConsumerSpec[] =>
+  rows.map(([durable, filter]) => ({ stream: streams.events, durable, filter }))
 
 const consumerSpecs: readonly ConsumerSpec[] = [
   { stream: streams.deliveries, durable: durables.tasksDeliveries, filter: 'deliveries.>' },
@@ -139,6 +173,20 @@ const consumerSpecs: readonly ConsumerSpec[] = [
     durable: durables.tasksEndpointRevoked,
     filter: 'evt.approvals.endpoint.revoked.v1',
   },
+  ...eventConsumers([
+    [durables.approvalsTrees, treeSettled.subject],
+    [durables.approvalsGoals, goalChanged.subject],
+    [durables.approvalsTasks, taskClaimed.subject],
+    [durables.approvalsNotices, 'evt.*.notice.posted.v1'],
+    [durables.approvalsStanding, standingChanged.subject],
+    [durables.approvalsSecrets, secretChanged.subject],
+    [durables.tasksApprovals, approvalDecided.subject],
+    [durables.tasksCommands, commandFinished.subject],
+    [durables.reputationEvidence, evidenceEarned.subject],
+    [durables.reputationAgents, agentChanged.subject],
+    [durables.secretsApprovals, 'evt.approvals.approval.*.v1'],
+    [durables.verifierCommands, commandRequested.subject],
+  ]),
 ]
 
 export const fixedConsumer = (spec: ConsumerSpec): Partial<ConsumerConfig> => ({

@@ -1,6 +1,12 @@
+import * as agents from './agents.ts'
+import * as approvals from './approvals.ts'
+import * as channels from './channels.ts'
+import * as goals from './goals.ts'
 import * as identity from './identity.ts'
 import * as lease from './lease.ts'
 import type { Operation } from './operation.ts'
+import * as reputation from './reputation.ts'
+import * as secrets from './secrets.ts'
 import * as todos from './todos.ts'
 import * as webhooks from './webhooks.ts'
 
@@ -28,6 +34,49 @@ export const operations = [
   webhooks.listWebhookEvents,
   webhooks.getWebhookEvent,
   webhooks.replayWebhookEvent,
+  goals.createGoal,
+  goals.listGoals,
+  goals.getGoal,
+  approvals.proposeTaskTree,
+  goals.pauseGoal,
+  goals.resumeGoal,
+  goals.completeGoal,
+  goals.cancelGoal,
+  goals.listTasks,
+  goals.claimTask,
+  goals.submitTask,
+  goals.verifyTask,
+  agents.proposeAgent,
+  agents.listAgents,
+  agents.getAgent,
+  agents.createAgent,
+  agents.editAgent,
+  agents.deactivateAgent,
+  agents.claimCredential,
+  reputation.getReputation,
+  reputation.unquarantineAgent,
+  approvals.requestResource,
+  secrets.listResources,
+  secrets.callWithSecret,
+  secrets.setSecret,
+  secrets.rotateSecret,
+  secrets.revokeSecret,
+  secrets.listSecrets,
+  approvals.listApprovals,
+  approvals.getApproval,
+  approvals.decideApproval,
+  approvals.cancelApproval,
+  channels.listChannels,
+  channels.readChannel,
+  channels.markRead,
+  channels.postMessage,
+  channels.react,
+  channels.createChannel,
+  channels.inviteAgent,
+  channels.removeAgent,
+  agents.getSettings,
+  agents.setSettings,
+  agents.listAudit,
   identity.getMe,
   identity.setPassword,
   identity.vendEndpoint,

@@ -57,6 +57,17 @@ export const errorCodes = {
     retryable: false,
     what_to_do: 'Delete something first, or ask your owner to raise the ceiling.',
   },
+  budget_exceeded: {
+    status: 409,
+    retryable: false,
+    what_to_do: 'The budget is used up. Ask the owner to raise it; do not start more work.',
+  },
+  approval_required: {
+    status: 403,
+    retryable: false,
+    what_to_do:
+      'The owner was asked. Wait for the decision, then make the same call again, unchanged.',
+  },
   payload_too_large: {
     status: 413,
     retryable: false,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defaultGrants, operations } from './catalogue.ts'
 import { errorCodes } from './errors.ts'
 import { inputSchema, outputSchema } from './json-schema.ts'
-import { grantOf, type Operation } from './operation.ts'
+import { grantOf, type Operation, routesOf } from './operation.ts'
 
 /**
  * Writes what is derived from the contracts and committed for readers: a JSON Schema file per
@@ -38,7 +38,8 @@ const operationTable = (): string =>
     ...operations.map((op: Operation) => {
       const granted = defaultGrants.includes(grantOf(op)) ? '' : ' (not by default)'
       const grant = op.tool ? `\`${grantOf(op)}\`${granted}` : '-'
-      const rest = op.http === undefined ? '-' : `\`${op.http.method} ${op.http.path}\``
+      const routes = routesOf(op).map(({ method, path }) => `\`${method} ${path}\``)
+      const rest = routes.length === 0 ? '-' : routes.join('<br>')
       return `| \`${op.name}\` | ${op.service} | ${grant} | ${rest} | ${op.summary} |`
     }),
   ].join('\n')

@@ -9,9 +9,17 @@ import { z } from 'zod'
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ulidPattern = (prefix: string) => new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`)
 
+/** Whatever a lease can be held on: a todo, or a leaf task of a goal as `tk_<task_id>`. */
+export const WorkItemId = z
+  .string()
+  .regex(/^(td_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|tk_[1-9][0-9]{0,15})$/)
+  .brand<'WorkItemId'>()
+export type WorkItemId = z.infer<typeof WorkItemId>
+
 export const TodoId = z
   .string()
   .regex(/^td_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
+  .brand<'WorkItemId'>()
   .brand<'TodoId'>()
 export type TodoId = z.infer<typeof TodoId>
 
@@ -29,6 +37,38 @@ export type UserId = z.infer<typeof UserId>
 
 export const AgentId = z.int().positive()
 export type AgentId = z.infer<typeof AgentId>
+
+export const GoalId = z.int().positive()
+export type GoalId = z.infer<typeof GoalId>
+
+export const TaskId = z.int().positive()
+export type TaskId = z.infer<typeof TaskId>
+
+export const ChannelId = z.int().positive()
+export type ChannelId = z.infer<typeof ChannelId>
+
+export const MessageId = z.int().positive()
+export type MessageId = z.infer<typeof MessageId>
+
+/** Also the proposal_id of an agent proposal and the request_id of a resource request. */
+export const ApprovalId = z.int().positive()
+export type ApprovalId = z.infer<typeof ApprovalId>
+
+/** The id under which a task is leased: key of its claim record, id of heartbeat and release. */
+export const taskItemId = (task_id: TaskId): WorkItemId => `tk_${task_id}` as WorkItemId // the shape is right by construction
+
+export const taskIdOf = (item_id: string): TaskId | undefined =>
+  item_id.startsWith('tk_') ? Number(item_id.slice(3)) : undefined
+
+/**
+ * The channel of a goal. Goals are made by one service and channels by another; the channel's id
+ * follows from the goal's, so that creating a goal can name its channel without asking anybody.
+ * Channels that are not a goal's have odd ids.
+ */
+export const goalChannelId = (goal_id: GoalId): ChannelId => goal_id * 2
+
+export const goalOfChannel = (channel_id: ChannelId): GoalId | undefined =>
+  channel_id % 2 === 0 ? channel_id / 2 : undefined
 
 /** A label inside one owner's space, never global. Restricted to what a subject token may hold. */
 export const QueueName = z

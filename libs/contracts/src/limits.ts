@@ -68,3 +68,56 @@ export const RINGS_PER_SWEEP = 100
 export const RPC_TIMEOUT_MS = 5_000
 export const SWEEP_INTERVAL_MS = 1_000
 export const SWEEP_BATCH = 500
+
+export const GOAL_TITLE_MIN_CHARS = 3
+export const GOAL_TITLE_MAX_CHARS = 200
+export const GOAL_DESCRIPTION_MIN_CHARS = 10
+export const GOAL_DESCRIPTION_MAX_CHARS = 16_000
+/** `goal-<slug>` names a channel and a queue, and those are at most 64 characters long. */
+export const GOAL_SLUG_MAX_CHARS = 59
+export const GOAL_SLUG_SUFFIX_MAX = 99
+export const GOAL_EVENTS_SHOWN = 50
+export const SPAWN_DEPTH_DEFAULT = 3
+export const SPAWN_DEPTH_MAX = 10
+export const BUDGET_ALERT_PERCENT = 80
+
+export const TREE_NODES_MAX = 500
+export const TREE_DEPTH_MAX = 16
+/** The serialised ancestry of a task; a tree with a node above it is refused whole. */
+export const ANCESTRY_MAX_BYTES = 16_384
+export const TASK_TEXT_MAX_CHARS = 16_000
+
+export const COMMAND_TIMEOUT_DEFAULT_SECONDS = 60
+export const COMMAND_TIMEOUT_MAX_SECONDS = 600
+export const COMMAND_OUTPUT_MAX_BYTES = 16_384
+/** A peer that has not answered by then is not waited for: the owner decides. */
+export const PEER_VERIFICATION_SECONDS = 86_400
+
+export const APPROVAL_EXPIRES_AFTER_SECONDS = 7 * 86_400
+export const APPROVAL_REMINDERS_AFTER_SECONDS: readonly number[] = [4 * 3_600, 48 * 3_600]
+export const APPROVALS_PENDING_PER_AGENT_MAX = 100
+
+export const CREDENTIAL_CLAIM_SECONDS = 86_400
+export const AGENTS_PER_USER_MAX = 1_000
+
+export const MESSAGE_MAX_CHARS = 16_000
+export const MESSAGE_METADATA_MAX_BYTES = 16_384
+export const REACTIONS_PER_MESSAGE_MAX = 100
+
+export const REPUTATION_HALF_LIFE_DAYS = 30
+/** How many units of evidence the prior weighs. */
+export const REPUTATION_PRIOR_WEIGHT = 2
+export const REPUTATION_NEUTRAL = 0.5
+/** What an unproven child, or a changed configuration, has of its parent's score. */
+export const REPUTATION_INHERITED = 0.7
+export const QUARANTINE_BELOW = 0.3
+export const QUARANTINE_EVIDENCE_MIN = 3
+
+export const SECRET_VALUE_MIN_CHARS = 8
+export const SECRET_VALUE_MAX_BYTES = 65_536
+export const SECRET_HOSTS_MAX = 50
+export const SECRET_CALL_TIMEOUT_MS = 20_000
+export const SECRET_CALL_BODY_MAX_BYTES = 262_144
+export const SECRET_CALL_ANSWER_MAX_BYTES = 1_048_576
+export const SECRET_CALL_SHOWN_MAX_CHARS = 16_000
+export const SECRET_CALL_REDIRECTS_MAX = 5

@@ -2,12 +2,42 @@ import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Principal } from './principal.ts'
 
-export type ServiceName = 'mcp-gateway' | 'ingest' | 'tasks' | 'approvals'
+export type ServiceName =
+  | 'mcp-gateway'
+  | 'ingest'
+  | 'tasks'
+  | 'approvals'
+  | 'reputation'
+  | 'secrets'
 
 /** `read` changes nothing; `write` does and takes an idempotency key. */
 export type Access = 'read' | 'write'
 
-export type ToolFamily = 'todos' | 'lease' | 'webhooks' | 'events' | 'identity'
+export type ToolFamily =
+  | 'todos'
+  | 'lease'
+  | 'webhooks'
+  | 'events'
+  | 'identity'
+  | 'goals'
+  | 'approvals'
+  | 'channels'
+  | 'agents'
+  | 'reputation'
+  | 'secrets'
+
+/** A REST route. `{name}` in the path is taken from the input's field of that name. */
+export interface HttpRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** Input fields that the route itself decides, which a request may not send. */
+  readonly fixed?: Readonly<Record<string, string>>
+  /**
+   * The answer is the array in this field of the output, and `next_cursor` travels in the header
+   * X-Next-Cursor: for routes whose contract is a bare array.
+   */
+  readonly list?: string
+}
 
 /**
  * The single definition of a call. Everything else is derived from it: the MCP tool, the REST
@@ -34,11 +64,8 @@ export interface Operation<
   readonly human_only?: boolean
   /** Part of what an endpoint gets when its owner does not choose. */
   readonly default_grant?: boolean
-  /** REST for humans; `{name}` in the path is taken from the input's field of that name. */
-  readonly http?: {
-    readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-    readonly path: string
-  }
+  /** REST for humans. */
+  readonly http?: HttpRoute | readonly HttpRoute[]
 }
 
 export const operation = <I extends z.ZodType, O extends z.ZodType, N extends string>(
@@ -54,3 +81,6 @@ export const grantOf = (op: Operation): string => op.grant ?? op.name
 export const mayCall = (principal: Principal, op: Operation): boolean =>
   principal.kind === 'human' ||
   (op.human_only !== true && principal.scope.tools.includes(grantOf(op)))
+
+export const routesOf = ({ http }: Operation): readonly HttpRoute[] =>
+  http === undefined ? [] : 'method' in http ? [http] : http

@@ -1,7 +1,18 @@
 import { z } from 'zod'
 import { Endpoint } from './identity.ts'
-import { AgentId, EndpointId, QueueName, TodoId, UserId, WebhookId } from './ids.ts'
+import {
+  AgentId,
+  EndpointId,
+  GoalId,
+  QueueName,
+  TaskId,
+  TodoId,
+  UserId,
+  WebhookId,
+  WorkItemId,
+} from './ids.ts'
 import { SourceType, TrustMode } from './source-types.ts'
+import { VerifierConfig } from './task-tree.ts'
 import { Attempt, Priority, TodoState } from './todo.ts'
 
 /** What lies in streams and buckets. Every record names its version; an unknown one is refused. */
@@ -19,13 +30,45 @@ export const OpenAttempt = z.strictObject({
   fence: z.int().positive().optional(),
 })
 
+/** What the claim record of a task holds beside that of a todo. */
+export const TaskPart = z.strictObject({
+  task_id: TaskId,
+  goal_id: GoalId,
+  verifier: VerifierConfig,
+  /** Configuration of the holder at its claim: what the evidence will be about. */
+  config_hash: z.string().optional(),
+  holder_agent_id: AgentId.optional(),
+  /** What was handed in; kept while it is verified and after. */
+  report: z
+    .strictObject({
+      summary: z.string().nullable(),
+      artifact: z.string().nullable(),
+      tokens: z.int().min(0),
+      cost_minor: z.int().min(0),
+      submitted_at: Millis,
+    })
+    .optional(),
+  verdict: z
+    .strictObject({
+      by: z.string(),
+      approved: z.boolean(),
+      timed_out: z.boolean(),
+      reason: z.string().nullable(),
+      at: Millis,
+    })
+    .optional(),
+  /** Ended by its owner; the state is then `failed`. */
+  cancelled: z.boolean().optional(),
+})
+export type TaskPart = z.infer<typeof TaskPart>
+
 /**
  * KV bucket `work`, key `<owner>.<item>`: the claim record, the only authority on an item's state.
  * Every transition is one compare-and-set on its revision.
  */
 export const WorkRecord = z.strictObject({
   v: z.literal(1),
-  id: TodoId,
+  id: WorkItemId,
   owner_id: UserId,
   queue: QueueName,
   priority: Priority,
@@ -64,6 +107,8 @@ export const WorkRecord = z.strictObject({
   next_retry_at: Millis.optional(),
   dead_letter: z.boolean(),
   result: z.unknown().optional(),
+  /** Of a task of a goal; absent on a todo. Its message is never in a queue: it is claimed by id. */
+  task: TaskPart.optional(),
   /** Where the message's lease is moved and acknowledged. Unknown until it was first pulled. */
   ack_subject: z.string().optional(),
 })
@@ -72,7 +117,7 @@ export type WorkRecord = z.infer<typeof WorkRecord>
 /** Header of a message in WORK; its data is the payload, byte for byte. */
 export const WorkMessageMeta = z.strictObject({
   v: z.literal(1),
-  id: TodoId,
+  id: WorkItemId,
   content_type: z.string(),
   body_ref: z.string().optional(),
 })
@@ -107,7 +152,7 @@ export const DeliveryMeta = z.strictObject({
 export type DeliveryMeta = z.infer<typeof DeliveryMeta>
 
 /** KV bucket `claim_keys`, key = hash of holder and idempotency key: what was last tried under it. */
-export const ClaimKeyRecord = z.strictObject({ v: z.literal(1), todo_id: TodoId })
+export const ClaimKeyRecord = z.strictObject({ v: z.literal(1), todo_id: WorkItemId })
 export type ClaimKeyRecord = z.infer<typeof ClaimKeyRecord>
 
 /** KV bucket `lanes`, key `<owner>.<queue>.<priority>`: which lanes were ever used. */
@@ -171,7 +216,7 @@ export type WebhookConfig = z.infer<typeof WebhookConfig>
 /** Core subject `doorbell.<owner>.<queue>`: lossy by design. */
 export const Ring = z.strictObject({
   v: z.literal(1),
-  todo_id: TodoId,
+  todo_id: WorkItemId,
   queue: QueueName,
   kind: z.string().optional(),
   source: z.string().optional(),
@@ -182,7 +227,7 @@ export type Ring = z.infer<typeof Ring>
 /** Core subject `rung.<owner>.<queue>`: a gateway wrote a ring to an attached stream. */
 export const Rung = z.strictObject({
   v: z.literal(1),
-  todo_id: TodoId,
+  todo_id: WorkItemId,
   endpoint_id: EndpointId,
   rung_at: Millis,
 })
@@ -204,3 +249,9 @@ export const EndpointRevoked = z.strictObject({
   revoked_at: Millis,
 })
 export type EndpointRevoked = z.infer<typeof EndpointRevoked>
+
+/** Whether this agent holds the lease of the item now: what secrets and requests are bound to. */
+export const holdsItem = (record: WorkRecord, agent_id: AgentId, now_ms: number): boolean =>
+  record.state === 'claimed' &&
+  record.holder === `agent:${agent_id}` &&
+  (record.lease_until ?? 0) > now_ms

@@ -19,6 +19,9 @@ export const buckets = {
   claimKeys: 'claim_keys',
   sessions: 'sessions',
   rates: 'rates',
+  agents: 'agents',
+  goals: 'goals',
+  standing: 'standing',
 } as const
 
 /** Object store for bodies that exceed a message. */
@@ -52,6 +55,9 @@ export const laneConsumer = (lane: Lane): string =>
 
 export const workKey = (owner_id: number, todo_id: string): string => `${owner_id}.${todo_id}`
 export const laneKey = (lane: Lane): string => `${lane.owner_id}.${lane.queue}.${lane.priority}`
+export const agentKey = (user_id: number, agent_id: number): string => `${user_id}.${agent_id}`
+export const goalKey = (user_id: number, goal_id: number): string => `${user_id}.goal.${goal_id}`
+export const taskKey = (user_id: number, task_id: number): string => `${user_id}.task.${task_id}`
 export const endpointKey = (endpoint_id: string): string => `endpoint.${endpoint_id}`
 /** Secrets are looked up by hash, so that a bucket's reader learns none. */
 export const credentialKeyOfHash = (token_sha256_hex: string): string => `cred.${token_sha256_hex}`

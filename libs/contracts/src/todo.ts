@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { QueueName, TodoId } from './ids.ts'
+import { QueueName, WorkItemId } from './ids.ts'
 import { CLAIM_PAYLOAD_INLINE_MAX_BYTES, IDEMPOTENCY_KEY_MAX_CHARS } from './limits.ts'
 
 /** What a todo and its attempts look like, for callers and on the bus. */
@@ -64,7 +64,7 @@ export const Attempt = z.strictObject({
 export type Attempt = z.infer<typeof Attempt>
 
 export const rowShape = {
-  id: TodoId,
+  id: WorkItemId,
   queue: QueueName,
   source: z.string().optional(),
   kind: z.string().optional(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { QueueName, TodoId } from './ids.ts'
+import { QueueName, TodoId, WorkItemId } from './ids.ts'
 import {
   ARTIFACT_MAX_BYTES,
   ATTEMPTS_DEFAULT_MAX,
@@ -138,7 +138,7 @@ export const getTodoPayload = operation({
     offset: z.int().min(0).default(0).describe('Bytes from the start'),
   }),
   output: z.strictObject({
-    id: TodoId,
+    id: WorkItemId,
     content_type: z.string(),
     total_bytes: z.int().min(0),
     offset: z.int().min(0),
@@ -215,9 +215,9 @@ export const heartbeat = operation({
   access: 'write',
   tool: true,
   default_grant: true,
-  summary: 'Extend your lease. Without lease_ttl_seconds it never shortens it.',
+  summary: 'Extend your lease on a todo or task. Without lease_ttl_seconds it never shortens it.',
   input: z.strictObject({
-    id: TodoId,
+    id: WorkItemId.describe('A todo (td_...), or a task of a goal as tk_<task_id>'),
     lease_ttl_seconds: LeaseTtl.optional(),
     lease_token: LeaseToken.optional(),
   }),
@@ -263,7 +263,10 @@ export const release = operation({
   tool: true,
   default_grant: true,
   summary: 'Give your claim back so that another can take it at once. The attempt stays counted.',
-  input: z.strictObject(endInput),
+  input: z.strictObject({
+    ...endInput,
+    id: WorkItemId.describe('A todo (td_...), or a task of a goal as tk_<task_id>'),
+  }),
   output: TodoRow,
   errors: holderErrors,
   http: { method: 'POST', path: '/api/todos/{id}/release' },

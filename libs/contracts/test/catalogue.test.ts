@@ -8,6 +8,7 @@ import {
   type Operation,
   operations,
   outputSchema,
+  routesOf,
   tools,
 } from '../src/index.ts'
 
@@ -46,9 +47,9 @@ t.test('tool schemas stay in the subset that clients accept', async (t) => {
 t.test('names, routes and errors of operations are well formed and unique', async (t) => {
   const names = operations.map((op) => op.name)
   t.equal(new Set(names).size, names.length)
-  const routes = operations.flatMap((op: Operation) =>
-    op.http === undefined ? [] : [`${op.http.method} ${op.http.path.replace(/\{\w+\}/g, '{}')}`],
-  )
+  const routes = operations
+    .flatMap((op: Operation) => routesOf(op))
+    .map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)
   t.equal(new Set(routes).size, routes.length)
   for (const op of operations as readonly Operation[]) {
     t.match(op.name, /^[a-z][a-z_]*$/)

@@ -7,8 +7,10 @@ import {
   listTodos,
   listWebhookEvents,
   login,
+  type Operation,
   operations,
   revokeApiToken,
+  routesOf,
   ServiceError,
   setPassword,
 } from '@guildhall/contracts'
@@ -138,14 +140,13 @@ t.test('bad input is a 400 that names the field', async (t) => {
 t.test('only an owner gets in: no agent, no stranger', async (t) => {
   const f = await setup(t)
   const { token } = await f.vend()
-  const routes = operations.filter((op) => 'http' in op)
+  const routes = operations.flatMap((op: Operation) => routesOf(op))
   t.ok(routes.length > 20)
-  for (const op of routes) {
-    if (!('http' in op)) continue
-    const path = op.http.path.replace(/\{[a-z_]+\}/g, '1')
+  for (const route of routes) {
+    const path = route.path.replace(/\{[a-z_]+\}/g, '1')
     for (const credential of [{}, { token }, { token: 'api_unknown' }, { cookie: 'guildhall=x' }]) {
-      const answer = await call(f, op.http.method, path, credential)
-      t.match(answer, { status: 401, body: { code: 'unauthenticated' } }, op.name)
+      const answer = await call(f, route.method, path, credential)
+      t.match(answer, { status: 401, body: { code: 'unauthenticated' } }, path)
     }
   }
   t.strictSame([...f.tasks.calls, ...f.approvals.calls, ...f.ingest.calls], [])
@@ -325,8 +326,8 @@ t.test('the OpenAPI document has every route of the contract', async (t) => {
   const described = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
   )
-  const expected = operations.flatMap((op) =>
-    'http' in op ? `${op.http.method.toLowerCase()} ${op.http.path} ${op.name}` : [],
+  const expected = operations.flatMap((op: Operation) =>
+    routesOf(op).map(({ method, path }) => `${method.toLowerCase()} ${path} ${op.name}`),
   )
   t.strictSame(described.toSorted(), expected.toSorted())
   t.match(paths['/api/todos/{id}']?.get, {

@@ -1,4 +1,4 @@
-import { operations, tools } from '@guildhall/contracts'
+import { type Operation, operations, routesOf, tools } from '@guildhall/contracts'
 import type { Random } from './random.ts'
 
 /** Things that no well-meaning client sends, and some that are wrong in one place only. */
@@ -181,7 +181,7 @@ export const garbageMcp = (random: Random, token: string): GarbageRequest => ({
   body: garbageBody(random, garbageRpc(random)),
 })
 
-const routes = operations.flatMap((op) => ('http' in op && op.http !== undefined ? [op.http] : []))
+const routes = operations.flatMap((op: Operation) => routesOf(op))
 
 export const garbageApi = (random: Random, token: string): GarbageRequest => {
   const route = routes[random.below(routes.length)]

@@ -7,6 +7,7 @@ import {
   type Endpoint,
   type Operation,
   type OutputOf,
+  routesOf,
   vendEndpoint,
 } from '@guildhall/contracts'
 import type { System } from '@guildhall/testing'
@@ -43,10 +44,11 @@ const fill = (path: string, input: Readonly<Record<string, unknown>>): string =>
 
 /** Method, path and body that the contract gives an operation. */
 export const requestOf = (
-  { name, http }: Operation,
+  op: Operation,
   input: Readonly<Record<string, unknown>>,
 ): { method: string; path: string; body: Record<string, unknown> | undefined } => {
-  if (http === undefined) throw new Error(`${name} has no route`)
+  const [http] = routesOf(op)
+  if (http === undefined) throw new Error(`${op.name} has no route`)
   const in_path = new Set([...http.path.matchAll(/\{([a-z_]+)\}/g)].map(([, field]) => field))
   const rest = Object.entries(input).filter(([field]) => !in_path.has(field))
   const path = fill(http.path, input).replace(/^\/api/, '')

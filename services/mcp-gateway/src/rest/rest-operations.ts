@@ -4,6 +4,7 @@ import {
   type Operation,
   operations,
   outputSchema,
+  routesOf,
 } from '@guildhall/contracts'
 import { compileSchema, type Validate } from '../tools/compile-schema.ts'
 
@@ -22,20 +23,16 @@ export interface RestOperation {
 const FIELD = /\{([a-z_]+)\}/g
 
 const toRest = (op: Operation): RestOperation[] => {
-  if (op.http === undefined) return []
-  const { method, path } = op.http
   const input_schema = inputSchema(op)
-  return [
-    {
-      op,
-      method,
-      path,
-      path_fields: [...path.matchAll(FIELD)].flatMap(([, field]) => field ?? []),
-      input_schema,
-      output_schema: outputSchema(op),
-      validate: compileSchema(input_schema),
-    },
-  ]
+  return routesOf(op).map(({ method, path }) => ({
+    op,
+    method,
+    path,
+    path_fields: [...path.matchAll(FIELD)].flatMap(([, field]) => field ?? []),
+    input_schema,
+    output_schema: outputSchema(op),
+    validate: compileSchema(input_schema),
+  }))
 }
 
 export const restOperations: readonly RestOperation[] = operations.flatMap(toRest)

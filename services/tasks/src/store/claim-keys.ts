@@ -1,5 +1,5 @@
 import { type Bus, createKv } from '@guildhall/bus'
-import { buckets, ClaimKeyRecord, type TodoId } from '@guildhall/contracts'
+import { buckets, ClaimKeyRecord, type WorkItemId } from '@guildhall/contracts'
 
 /**
  * Which item a caller tried to claim under its idempotency key. Noted before the claim is made, so
@@ -7,8 +7,8 @@ import { buckets, ClaimKeyRecord, type TodoId } from '@guildhall/contracts'
  * It only says where to look: the record tells whether the claim was made and still holds.
  */
 export interface ClaimKeys {
-  find(claim_key_hash: string): Promise<TodoId | undefined>
-  note(claim_key_hash: string, todo_id: TodoId): Promise<void>
+  find(claim_key_hash: string): Promise<WorkItemId | undefined>
+  note(claim_key_hash: string, todo_id: WorkItemId): Promise<void>
 }
 
 export const openClaimKeys = (bus: Bus): ClaimKeys => {
