@@ -1,4 +1,11 @@
-import { bodyStore, buckets, PULL_ACK_WAIT_MS, RETENTION_DAYS, streams } from '@guildhall/contracts'
+import {
+  bodyStore,
+  buckets,
+  PULL_ACK_WAIT_MS,
+  RETENTION_DAYS,
+  streams,
+  workGuard,
+} from '@guildhall/contracts'
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -10,6 +17,7 @@ import {
 } from 'nats'
 import type { Bus } from './connect.ts'
 import { isConsumerNotFound, isStreamNotFound } from './errors.ts'
+import { publish } from './publish.ts'
 
 /** Every stream, bucket and fixed consumer of the system. Nothing else creates any. */
 
@@ -197,6 +205,15 @@ const applyConsumer = async (bus: Bus, spec: ConsumerSpec): Promise<void> => {
   await bus.jsm.consumers.update(spec.stream, spec.durable, config)
 }
 
+/**
+ * While the first message of the stream is the next one of a lane, nats-server counts the subjects
+ * of that lane anew at each pull, and a claim costs the more the longer its queue is. A message in
+ * front of all lanes spares that.
+ */
+const ensureWorkGuard = async (bus: Bus): Promise<void> => {
+  await publish(bus, workGuard, new Uint8Array(), { expect_new_subject: true })
+}
+
 /** Creates what is missing and updates what may change. Throws, naming it, where it may not. */
 export const applyTopology = async (
   bus: Bus,
@@ -216,6 +233,7 @@ export const applyTopology = async (
       throw new Error(`consumer ${spec.durable} cannot be brought to its declared form`, { cause })
     }
   }
+  await ensureWorkGuard(bus)
 }
 
 /** For services, which may not create anything: throws with all that is missing. */
