@@ -12,6 +12,8 @@ import { readBody } from '../work-messages.ts'
  */
 
 const BATCH = 200
+/** A transaction costs about as much for one revision as for fifty. */
+const LINGER_MS = 50
 
 const OPERATION_HEADER = 'KV-Operation'
 
@@ -61,6 +63,7 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
     log: tasks.log,
     max_in_flight: BATCH * 2,
     batch: BATCH,
+    linger_ms: LINGER_MS,
     handle: async (messages) => {
       const revisions: Revision[] = []
       for (const message of messages) {
