@@ -3,6 +3,7 @@ import {
   buckets,
   PULL_ACK_WAIT_MS,
   RETENTION_DAYS,
+  STORAGE_DEFAULT_BYTES,
   streams,
   workGuard,
 } from '@guildhall/contracts'
@@ -22,9 +23,13 @@ import { publish } from './publish.ts'
 /** Every stream, bucket and fixed consumer of the system. Nothing else creates any. */
 
 const DAY_MS = 86_400_000
-const GIB = 1024 ** 3
 
-type StreamSpec = Partial<StreamConfig> & { name: string; subjects: string[] }
+type StreamSpec = Partial<StreamConfig> & {
+  name: string
+  subjects: string[]
+  /** Percent of the storage budget. What nearly every item passes through has most of it. */
+  share: number
+}
 
 const streamSpecs: readonly StreamSpec[] = [
   {
@@ -35,7 +40,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 8 * GIB,
+    share: 20,
     max_msgs_per_subject: 1,
     discard_new_per_subject: true,
     allow_direct: true,
@@ -45,7 +50,7 @@ const streamSpecs: readonly StreamSpec[] = [
     subjects: ['work.>'],
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
-    max_bytes: 8 * GIB,
+    share: 20,
     max_msgs_per_subject: 1,
     discard_new_per_subject: true,
     allow_direct: true,
@@ -56,7 +61,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 2 * GIB,
+    share: 6,
     duplicate_window: nanos(600_000),
     allow_direct: true,
   },
@@ -66,7 +71,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 2 * GIB,
+    share: 5,
     max_msgs_per_subject: 1,
     allow_direct: true,
   },
@@ -77,19 +82,19 @@ interface BucketSpec {
   /** Revisions kept per key. */
   readonly history: number
   readonly ttl_ms?: number
-  readonly max_bytes: number
+  readonly share: number
 }
 
 const bucketSpecs: readonly BucketSpec[] = [
   // Deep enough that the projection sees each transition of an item, whatever happens in between.
-  { name: buckets.work, history: 64, max_bytes: 8 * GIB },
-  { name: buckets.identity, history: 1, max_bytes: GIB },
-  { name: buckets.webhooks, history: 1, max_bytes: GIB },
-  { name: buckets.lanes, history: 1, max_bytes: GIB / 4 },
+  { name: buckets.work, history: 64, share: 20 },
+  { name: buckets.identity, history: 1, share: 2 },
+  { name: buckets.webhooks, history: 1, share: 2 },
+  { name: buckets.lanes, history: 1, share: 1 },
   // No lease is longer than a day.
-  { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, max_bytes: GIB },
-  { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, max_bytes: GIB / 4 },
-  { name: buckets.rates, history: 1, ttl_ms: 600_000, max_bytes: GIB / 4 },
+  { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, share: 2 },
+  { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, share: 1 },
+  { name: buckets.rates, history: 1, ttl_ms: 600_000, share: 1 },
 ]
 
 /** A bucket is a stream with these settings (NATS ADR-8); we state them to see every drift. */
@@ -100,7 +105,7 @@ const bucketStream = (spec: BucketSpec): StreamSpec => ({
   discard: DiscardPolicy.New,
   max_msgs_per_subject: spec.history,
   max_age: spec.ttl_ms === undefined ? 0 : nanos(spec.ttl_ms),
-  max_bytes: spec.max_bytes,
+  share: spec.share,
   allow_rollup_hdrs: true,
   deny_delete: true,
   allow_direct: true,
@@ -113,7 +118,7 @@ const bodyStream: StreamSpec = {
   retention: RetentionPolicy.Limits,
   discard: DiscardPolicy.New,
   max_age: nanos(RETENTION_DAYS * DAY_MS),
-  max_bytes: 8 * GIB,
+  share: 20,
   allow_rollup_hdrs: true,
   allow_direct: true,
 }
@@ -178,10 +183,21 @@ export const allStreams: readonly StreamSpec[] = [
 interface TopologyOptions {
   /** 1 on a single server, 3 in a cluster. */
   readonly replicas?: number
+  /** Of each server's disk, for all streams together. The server sets it aside at once. */
+  readonly storage_bytes?: number
 }
 
-const applyStream = async (bus: Bus, spec: StreamSpec, replicas: number): Promise<void> => {
-  const config = { storage: StorageType.File, num_replicas: replicas, ...spec }
+const applyStream = async (
+  bus: Bus,
+  { share, ...spec }: StreamSpec,
+  { replicas = 1, storage_bytes = STORAGE_DEFAULT_BYTES }: TopologyOptions,
+): Promise<void> => {
+  const config = {
+    storage: StorageType.File,
+    num_replicas: replicas,
+    max_bytes: Math.floor((storage_bytes * share) / 100),
+    ...spec,
+  }
   try {
     await bus.jsm.streams.info(spec.name)
   } catch (error) {
@@ -215,13 +231,10 @@ const ensureWorkGuard = async (bus: Bus): Promise<void> => {
 }
 
 /** Creates what is missing and updates what may change. Throws, naming it, where it may not. */
-export const applyTopology = async (
-  bus: Bus,
-  { replicas = 1 }: TopologyOptions = {},
-): Promise<void> => {
+export const applyTopology = async (bus: Bus, options: TopologyOptions = {}): Promise<void> => {
   for (const spec of allStreams) {
     try {
-      await applyStream(bus, spec, replicas)
+      await applyStream(bus, spec, options)
     } catch (cause) {
       throw new Error(`stream ${spec.name} cannot be brought to its declared form`, { cause })
     }

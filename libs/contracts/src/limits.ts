@@ -49,6 +49,13 @@ export const IDEMPOTENCY_KEY_MAX_CHARS = 200
 /** Terminal work items, deliveries and their deduplication are kept this long. */
 export const RETENTION_DAYS = 30
 
+/**
+ * Disk that the streams and buckets may fill together on each nats-server, unless the operator says
+ * otherwise: what a laptop can spare. Below the least, the share of a small bucket means nothing.
+ */
+export const STORAGE_DEFAULT_BYTES = 8 * 1024 ** 3
+export const STORAGE_MIN_BYTES = 512 * 1024 ** 2
+
 export const INGEST_SIGNED_BODY_MAX_BYTES = 25 * 1024 * 1024
 export const INGEST_TOKEN_BODY_MAX_BYTES = 5 * 1024 * 1024
 export const MCP_BODY_MAX_BYTES = 1024 * 1024
