@@ -15,6 +15,7 @@ import {
   RetentionPolicy,
   StorageType,
   type StreamConfig,
+  type StreamInfo,
 } from 'nats'
 import type { Bus } from './connect.ts'
 import { isConsumerNotFound, isStreamNotFound } from './errors.ts'
@@ -198,12 +199,17 @@ const applyStream = async (
     max_bytes: Math.floor((storage_bytes * share) / 100),
     ...spec,
   }
+  let stored: StreamInfo
   try {
-    await bus.jsm.streams.info(spec.name)
+    stored = await bus.jsm.streams.info(spec.name)
   } catch (error) {
     if (!isStreamNotFound(error)) throw error
     await bus.jsm.streams.add(config)
     return
+  }
+  // A server of 2.9 would drop the oldest, whatever the stream says of discarding.
+  if (stored.state.bytes > config.max_bytes) {
+    throw new Error(`it holds ${stored.state.bytes} bytes, more than ${config.max_bytes}`)
   }
   // The server refuses what cannot be changed in place, and says which setting it is.
   await bus.jsm.streams.update(spec.name, config)

@@ -25,15 +25,17 @@ t.test('a small disk takes a small budget, and one beyond it is refused by name'
   }
 })
 
-t.test('a budget that became too small forgets no work, it only takes no more', async (t) => {
+t.test('a budget too small for what is stored is refused, and nothing is forgotten', async (t) => {
   const { bus } = await setup(t)
   const put = (name: string) => publish(bus, `work.1.a.normal.${name}`, Buffer.alloc(100_000))
   for (const name of ['a', 'b', 'c']) await put(name)
-  await applyTopology(bus, { storage_bytes: 1_000_000 })
-  await t.rejects(put('d'), { code: 'unavailable' })
-  const { state, config } = await bus.jsm.streams.info(streams.work)
-  t.equal(config.max_bytes, 200_000)
-  t.equal(state.messages, 4, 'three and the guard')
+  await t.rejects(applyTopology(bus, { storage_bytes: 1_000_000 }), {
+    message: /stream WORK cannot be brought/,
+    cause: { message: /holds \d+ bytes, more than 200000/ },
+  })
+  await applyTopology(bus, { storage_bytes: 2_000_000 })
+  await t.rejects(put('d'), { code: 'unavailable' }, 'it is full')
   await applyTopology(bus)
   await put('d')
+  t.equal((await bus.jsm.streams.info(streams.work)).state.messages, 5, 'four and the guard')
 })
