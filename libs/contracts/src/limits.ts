@@ -75,3 +75,5 @@ export const RINGS_PER_SWEEP = 100
 export const RPC_TIMEOUT_MS = 5_000
 export const SWEEP_INTERVAL_MS = 1_000
 export const SWEEP_BATCH = 500
+/** A todo whose message is missing for so long is sent, or taken back, by the sweep. */
+export const UNSENT_AFTER_MS = 30_000
