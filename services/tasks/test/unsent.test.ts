@@ -24,7 +24,6 @@ const createUpTo = async (
     {
       principal: worker.principal,
       request_id: 'r1',
-      log: s.tasks.log,
       idempotency_key: 'k1',
       repeat: false,
       deadline_ms: Date.now() + 60_000,
