@@ -5,7 +5,7 @@ import {
   type ServiceError,
   toServiceError,
 } from '@guildhall/contracts'
-import type { Logger, Part } from '@guildhall/runtime'
+import { type Clock, type Logger, type Part, systemClock } from '@guildhall/runtime'
 import type { ConsumerMessages, JsMsg } from 'nats'
 import type { Bus } from './connect.ts'
 import { headerJson, publish } from './publish.ts'
@@ -34,6 +34,13 @@ interface ConsumeOptions {
   readonly concurrency?: number
   /** Messages per call of `handle`. */
   readonly batch?: number
+  /**
+   * How long the first message of a batch may wait for it to become full. For handlers whose cost
+   * is by the batch and that nobody waits for; none by default.
+   */
+  readonly linger_ms?: number
+  /** The linger is counted by it. */
+  readonly clock?: Clock
   /** After so many deliveries a message that fails for an unknown reason is a dead letter. */
   readonly deliveries_max?: number
   /**
@@ -113,24 +120,49 @@ const settleFailure = async (
   for (const message of messages) message.nak(retryDelay(message.info.deliveryCount))
 }
 
+interface Waiting {
+  readonly message: JsMsg
+  readonly since_ms: number
+}
+
 /**
  * The one consumer loop: it binds to a durable, hands out messages, and decides ack, nak and term
  * from what the handler throws. Survives outages of the bus.
  */
 export const consume = (bus: Bus, options: ConsumeOptions): Part => {
   const { stream, durable, log, max_in_flight, concurrency = 1, batch = 1, handle } = options
-  const waiting: JsMsg[] = []
+  const { linger_ms = 0, clock = systemClock } = options
+  const waiting: Waiting[] = []
   const wakers: (() => void)[] = []
+  /** End the lingering of those who have a message and hope for more. */
+  const lingering = new Set<() => void>()
   let messages: ConsumerMessages | undefined
   let stopped = true
   let running: Promise<unknown> | undefined
   const abort = new AbortController()
 
+  const linger = async (): Promise<void> => {
+    const [first] = waiting
+    if (first === undefined || waiting.length >= batch || stopped) return
+    const left_ms = Math.min(linger_ms, first.since_ms + linger_ms - clock.now())
+    if (left_ms <= 0) return
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        lingering.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, left_ms)
+      lingering.add(end)
+    })
+  }
+
   const take = async (): Promise<JsMsg[]> => {
     if (waiting.length === 0 && !stopped) {
       await new Promise<void>((resolve) => wakers.push(resolve))
     }
-    return waiting.splice(0, batch)
+    if (linger_ms > 0) await linger()
+    return waiting.splice(0, batch).map(({ message }) => message)
   }
 
   /** A batch that fails is tried one by one, so that one bad message does not hold up the rest. */
@@ -163,7 +195,8 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
         const consumer = await bus.js.consumers.get(stream, durable)
         messages = await consumer.consume({ max_messages: max_in_flight })
         for await (const message of messages) {
-          waiting.push(message)
+          waiting.push({ message, since_ms: clock.now() })
+          if (waiting.length >= batch) for (const end of lingering) end()
           wakers.shift()?.()
         }
       } catch (err) {
@@ -186,10 +219,10 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
       stopped = true
       abort.abort()
       await messages?.close()
-      for (const wake of wakers.splice(0)) wake()
+      for (const wake of [...wakers.splice(0), ...lingering]) wake()
       await running
       // Given back rather than left to the ack wait: another replica goes on with them at once.
-      for (const message of waiting.splice(0)) message.nak()
+      for (const { message } of waiting.splice(0)) message.nak()
     },
   }
 }

@@ -19,6 +19,8 @@ export interface Kv<T> {
   put(key: string, value: T): Promise<number>
   /** Leaves a marker, as the KV convention has it. */
   delete(key: string): Promise<void>
+  /** Removes a value and every trace of it, unless somebody wrote since: then false. */
+  withdraw(key: string, revision: number): Promise<boolean>
   /** Removes every trace, for keys that will not come back: markers would pile up for ever. */
   forget(key: string): Promise<void>
 }
@@ -74,6 +76,20 @@ export const createKv = <T>(bus: Bus, bucket: string, schema: z.ZodType<T>): Kv<
       try {
         return (await bus.js.publish(subject(key), JSON.stringify(value))).seq
       } catch (error) {
+        throw busUnavailable(error)
+      }
+    },
+    withdraw: async (key, revision) => {
+      try {
+        const marker = await bus.js.publish(subject(key), new Uint8Array(), {
+          headers: toHeaders({ [OPERATION_HEADER]: 'DEL' }),
+          expect: { lastSubjectSequence: revision },
+        })
+        // Up to the marker and no further: the key may be in use again already.
+        await bus.jsm.streams.purge(stream, { filter: subject(key), seq: marker.seq + 1 })
+        return true
+      } catch (error) {
+        if (isCasConflict(error)) return false
         throw busUnavailable(error)
       }
     },

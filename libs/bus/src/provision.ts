@@ -1,3 +1,4 @@
+import { STORAGE_DEFAULT_BYTES, STORAGE_MIN_BYTES } from '@guildhall/contracts'
 import { createLogger, loadConfig, serviceConfigShape } from '@guildhall/runtime'
 import { z } from 'zod'
 import { connectBus } from './connect.ts'
@@ -8,6 +9,12 @@ const config = loadConfig(
   z.object({
     ...serviceConfigShape,
     NATS_REPLICAS: z.coerce.number().int().min(1).max(5).default(1),
+    /** Shared out over the streams and buckets. May be raised at any time, by running this again. */
+    GUILDHALL_STORAGE_BYTES: z.coerce
+      .number()
+      .int()
+      .min(STORAGE_MIN_BYTES)
+      .default(STORAGE_DEFAULT_BYTES),
   }),
   process.env,
 )
@@ -20,8 +27,12 @@ const bus = await connectBus({
   log,
 })
 try {
-  await applyTopology(bus, { replicas: config.NATS_REPLICAS })
-  log.info({ replicas: config.NATS_REPLICAS }, 'streams and buckets are as declared')
+  const options = {
+    replicas: config.NATS_REPLICAS,
+    storage_bytes: config.GUILDHALL_STORAGE_BYTES,
+  }
+  await applyTopology(bus, options)
+  log.info(options, 'streams and buckets are as declared')
 } catch (err) {
   log.fatal({ err }, 'provisioning failed')
   process.exitCode = 1

@@ -6,16 +6,18 @@ import {
   mayCall,
   type Operation,
   type OutputOf,
-  Principal,
+  type Principal,
   RPC_TIMEOUT_MS,
   ServiceError,
   toServiceError,
 } from '@guildhall/contracts'
-import { type Logger, newRequestId, type Part } from '@guildhall/runtime'
+import { type Clock, type Logger, newRequestId, type Part, systemClock } from '@guildhall/runtime'
 import type { MsgHdrs, Service, ServiceMsg } from 'nats'
 import type { z } from 'zod'
+import { expiredCalls } from './call-metrics.ts'
 import type { Bus } from './connect.ts'
 import { toHeaders } from './publish.ts'
+import { openPrincipalReader } from './read-principal.ts'
 
 /** What a handler is told about the call, beside its input. */
 export interface CallContext {
@@ -26,7 +28,6 @@ export interface CallContext {
   readonly repeat: boolean
   /** When the caller stops waiting, ms since the epoch. */
   readonly deadline_ms: number
-  readonly log: Logger
 }
 
 export type AnonymousContext = Omit<CallContext, 'principal'>
@@ -92,21 +93,25 @@ const readKey = (header: string): string => {
   }
 }
 
-const readPrincipal = (values: MsgHdrs | undefined): Principal | undefined => {
-  const text = readHeader(values, headerNames.principal)
-  if (text === undefined) return undefined
-  const parsed = Principal.safeParse(JSON.parse(text))
-  if (!parsed.success) {
-    throw new ServiceError('internal', 'the caller is described in an unknown form', {
-      cause: parsed.error,
-    })
-  }
-  return parsed.data
+const readDeadline = (values: MsgHdrs | undefined, now_ms: number): number => {
+  const deadline = Number(readHeader(values, headerNames.deadline) ?? Number.NaN)
+  return Number.isFinite(deadline) ? deadline : now_ms + RPC_TIMEOUT_MS
 }
+
+/** Later than this, the clocks of the two machines disagree: the call has not waited that long. */
+const LATE_MAX_MS = 60_000
+
+const isExpired = (deadline_ms: number, now_ms: number): boolean =>
+  now_ms > deadline_ms && now_ms - deadline_ms < LATE_MAX_MS
+
+const expired = (operation: string): ServiceError =>
+  new ServiceError('deadline_exceeded', `${operation} came after its caller's deadline`)
 
 interface ServeOptions {
   readonly log: Logger
   readonly version?: string
+  /** The one by which callers set their deadlines: the machine's. */
+  readonly clock?: Clock
 }
 
 /**
@@ -116,37 +121,58 @@ interface ServeOptions {
 export const serveOperations = (
   bus: Bus,
   bindings: readonly Binding[],
-  { log, version = '0.1.0' }: ServeOptions,
+  { log, version = '0.1.0', clock = systemClock }: ServeOptions,
 ): Part => {
   let service: Service | undefined
   const in_flight = new Set<Promise<void>>()
 
+  const readPrincipal = openPrincipalReader()
+
+  const run = async (
+    { run }: Binding,
+    { headers, data }: ServiceMsg,
+    request_id: string,
+    deadline_ms: number,
+  ): Promise<unknown> => {
+    const key = readHeader(headers, headerNames.idempotency_key)
+    const caller = readHeader(headers, headerNames.principal)
+    const ctx: AnonymousContext = {
+      request_id,
+      idempotency_key: key === undefined ? undefined : readKey(key),
+      repeat: readHeader(headers, headerNames.repeat) !== undefined,
+      deadline_ms,
+    }
+    const principal = caller === undefined ? undefined : readPrincipal(caller)
+    return await run(principal, ctx, readJson(data))
+  }
+
   const answer = async (binding: Binding, message: ServiceMsg): Promise<void> => {
     const started = performance.now()
+    const operation = binding.op.name
     const request_id = readHeader(message.headers, headerNames.request_id) ?? newRequestId()
-    const call_log = log.child({ request_id, operation: binding.op.name })
+    const deadline_ms = readDeadline(message.headers, clock.now())
+    if (isExpired(deadline_ms, clock.now())) {
+      // Counted and not logged: there are many of these when there is too much to do already.
+      expiredCalls.inc({ operation })
+      respondError(message, expired(operation).toBody(request_id))
+      return
+    }
+    // Put together only for what is logged: most calls are not.
+    const about = () => ({
+      request_id,
+      operation,
+      duration_ms: performance.now() - started,
+    })
     try {
-      const key = readHeader(message.headers, headerNames.idempotency_key)
-      const deadline = Number(readHeader(message.headers, headerNames.deadline))
-      const ctx: AnonymousContext = {
-        request_id,
-        idempotency_key: key === undefined ? undefined : readKey(key),
-        repeat: readHeader(message.headers, headerNames.repeat) !== undefined,
-        deadline_ms: Number.isFinite(deadline) ? deadline : Date.now() + RPC_TIMEOUT_MS,
-        log: call_log,
-      }
-      const principal = readPrincipal(message.headers)
-      const output = await binding.run(principal, ctx, readJson(message.data))
-      message.respond(JSON.stringify(output))
-      call_log.debug({ duration_ms: performance.now() - started }, 'call answered')
+      message.respond(JSON.stringify(await run(binding, message, request_id, deadline_ms)))
+      if (log.isLevelEnabled('debug')) log.debug(about(), 'call answered')
     } catch (cause) {
       const error = toServiceError(cause)
-      const duration_ms = performance.now() - started
       const { code } = error
-      if (code === 'internal') call_log.error({ err: cause, duration_ms }, 'call failed')
+      if (code === 'internal') log.error({ ...about(), err: cause }, 'call failed')
       // What the caller is told to try again later is the operator's business, with its cause.
-      else if (error.retryable) call_log.warn({ err: cause, code, duration_ms }, 'call not served')
-      else call_log.info({ code, duration_ms }, 'call refused')
+      else if (error.retryable) log.warn({ ...about(), err: cause, code }, 'call not served')
+      else log.info({ ...about(), code }, 'call refused')
       respondError(message, error.toBody(request_id))
     }
   }

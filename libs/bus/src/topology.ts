@@ -9,11 +9,13 @@ import {
   goalChanged,
   PULL_ACK_WAIT_MS,
   RETENTION_DAYS,
+  STORAGE_DEFAULT_BYTES,
   secretChanged,
   standingChanged,
   streams,
   taskClaimed,
   treeSettled,
+  workGuard,
 } from '@guildhall/contracts'
 import {
   AckPolicy,
@@ -23,16 +25,22 @@ import {
   RetentionPolicy,
   StorageType,
   type StreamConfig,
+  type StreamInfo,
 } from 'nats'
 import type { Bus } from './connect.ts'
 import { isConsumerNotFound, isStreamNotFound } from './errors.ts'
+import { publish } from './publish.ts'
 
 /** Every stream, bucket and fixed consumer of the system. Nothing else creates any. */
 
 const DAY_MS = 86_400_000
-const GIB = 1024 ** 3
 
-type StreamSpec = Partial<StreamConfig> & { name: string; subjects: string[] }
+type StreamSpec = Partial<StreamConfig> & {
+  name: string
+  subjects: string[]
+  /** Percent of the storage budget. What nearly every item passes through has most of it. */
+  share: number
+}
 
 const streamSpecs: readonly StreamSpec[] = [
   {
@@ -43,7 +51,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 8 * GIB,
+    share: 20,
     max_msgs_per_subject: 1,
     discard_new_per_subject: true,
     allow_direct: true,
@@ -53,7 +61,7 @@ const streamSpecs: readonly StreamSpec[] = [
     subjects: ['work.>'],
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
-    max_bytes: 8 * GIB,
+    share: 20,
     max_msgs_per_subject: 1,
     discard_new_per_subject: true,
     allow_direct: true,
@@ -64,7 +72,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 2 * GIB,
+    share: 6,
     duplicate_window: nanos(600_000),
     allow_direct: true,
   },
@@ -74,7 +82,7 @@ const streamSpecs: readonly StreamSpec[] = [
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(RETENTION_DAYS * DAY_MS),
-    max_bytes: 2 * GIB,
+    share: 4,
     max_msgs_per_subject: 1,
     allow_direct: true,
   },
@@ -85,22 +93,22 @@ interface BucketSpec {
   /** Revisions kept per key. */
   readonly history: number
   readonly ttl_ms?: number
-  readonly max_bytes: number
+  readonly share: number
 }
 
 const bucketSpecs: readonly BucketSpec[] = [
   // Deep enough that the projection sees each transition of an item, whatever happens in between.
-  { name: buckets.work, history: 64, max_bytes: 8 * GIB },
-  { name: buckets.identity, history: 1, max_bytes: GIB },
-  { name: buckets.webhooks, history: 1, max_bytes: GIB },
-  { name: buckets.lanes, history: 1, max_bytes: GIB / 4 },
+  { name: buckets.work, history: 64, share: 20 },
+  { name: buckets.identity, history: 1, share: 2 },
+  { name: buckets.webhooks, history: 1, share: 2 },
+  { name: buckets.lanes, history: 1, share: 1 },
   // No lease is longer than a day.
-  { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, max_bytes: GIB },
-  { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, max_bytes: GIB / 4 },
-  { name: buckets.rates, history: 1, ttl_ms: 600_000, max_bytes: GIB / 4 },
-  { name: buckets.agents, history: 1, max_bytes: GIB / 4 },
-  { name: buckets.goals, history: 1, max_bytes: GIB },
-  { name: buckets.standing, history: 1, max_bytes: GIB / 4 },
+  { name: buckets.claimKeys, history: 1, ttl_ms: DAY_MS, share: 2 },
+  { name: buckets.sessions, history: 1, ttl_ms: DAY_MS, share: 1 },
+  { name: buckets.rates, history: 1, ttl_ms: 600_000, share: 1 },
+  { name: buckets.agents, history: 1, share: 1 },
+  { name: buckets.goals, history: 1, share: 3 },
+  { name: buckets.standing, history: 1, share: 1 },
 ]
 
 /** A bucket is a stream with these settings (NATS ADR-8); we state them to see every drift. */
@@ -111,7 +119,7 @@ const bucketStream = (spec: BucketSpec): StreamSpec => ({
   discard: DiscardPolicy.New,
   max_msgs_per_subject: spec.history,
   max_age: spec.ttl_ms === undefined ? 0 : nanos(spec.ttl_ms),
-  max_bytes: spec.max_bytes,
+  share: spec.share,
   allow_rollup_hdrs: true,
   deny_delete: true,
   allow_direct: true,
@@ -124,7 +132,7 @@ const bodyStream: StreamSpec = {
   retention: RetentionPolicy.Limits,
   discard: DiscardPolicy.New,
   max_age: nanos(RETENTION_DAYS * DAY_MS),
-  max_bytes: 8 * GIB,
+  share: 16,
   allow_rollup_hdrs: true,
   allow_direct: true,
 }
@@ -218,16 +226,32 @@ export const allStreams: readonly StreamSpec[] = [
 interface TopologyOptions {
   /** 1 on a single server, 3 in a cluster. */
   readonly replicas?: number
+  /** Of each server's disk, for all streams together. The server sets it aside at once. */
+  readonly storage_bytes?: number
 }
 
-const applyStream = async (bus: Bus, spec: StreamSpec, replicas: number): Promise<void> => {
-  const config = { storage: StorageType.File, num_replicas: replicas, ...spec }
+const applyStream = async (
+  bus: Bus,
+  { share, ...spec }: StreamSpec,
+  { replicas = 1, storage_bytes = STORAGE_DEFAULT_BYTES }: TopologyOptions,
+): Promise<void> => {
+  const config = {
+    storage: StorageType.File,
+    num_replicas: replicas,
+    max_bytes: Math.floor((storage_bytes * share) / 100),
+    ...spec,
+  }
+  let stored: StreamInfo
   try {
-    await bus.jsm.streams.info(spec.name)
+    stored = await bus.jsm.streams.info(spec.name)
   } catch (error) {
     if (!isStreamNotFound(error)) throw error
     await bus.jsm.streams.add(config)
     return
+  }
+  // A server of 2.9 would drop the oldest, whatever the stream says of discarding.
+  if (stored.state.bytes > config.max_bytes) {
+    throw new Error(`it holds ${stored.state.bytes} bytes, more than ${config.max_bytes}`)
   }
   // The server refuses what cannot be changed in place, and says which setting it is.
   await bus.jsm.streams.update(spec.name, config)
@@ -245,14 +269,20 @@ const applyConsumer = async (bus: Bus, spec: ConsumerSpec): Promise<void> => {
   await bus.jsm.consumers.update(spec.stream, spec.durable, config)
 }
 
+/**
+ * While the first message of the stream is the next one of a lane, nats-server counts the subjects
+ * of that lane anew at each pull, and a claim costs the more the longer its queue is. A message in
+ * front of all lanes spares that.
+ */
+const ensureWorkGuard = async (bus: Bus): Promise<void> => {
+  await publish(bus, workGuard, new Uint8Array(), { expect_new_subject: true })
+}
+
 /** Creates what is missing and updates what may change. Throws, naming it, where it may not. */
-export const applyTopology = async (
-  bus: Bus,
-  { replicas = 1 }: TopologyOptions = {},
-): Promise<void> => {
+export const applyTopology = async (bus: Bus, options: TopologyOptions = {}): Promise<void> => {
   for (const spec of allStreams) {
     try {
-      await applyStream(bus, spec, replicas)
+      await applyStream(bus, spec, options)
     } catch (cause) {
       throw new Error(`stream ${spec.name} cannot be brought to its declared form`, { cause })
     }
@@ -264,6 +294,7 @@ export const applyTopology = async (
       throw new Error(`consumer ${spec.durable} cannot be brought to its declared form`, { cause })
     }
   }
+  await ensureWorkGuard(bus)
 }
 
 /** For services, which may not create anything: throws with all that is missing. */

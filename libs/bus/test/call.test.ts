@@ -6,10 +6,12 @@ import {
   ServiceError,
   setDefaultLease,
 } from '@guildhall/contracts'
-import { waitFor } from '@guildhall/testing'
+import { metrics } from '@guildhall/runtime'
+import { ManualClock, waitFor } from '@guildhall/testing'
 import t from 'tap'
 import { z } from 'zod'
 import { bind, type CallContext, createCaller, serveOperations } from '../src/index.ts'
+import { openPrincipalReader, PRINCIPALS_REMEMBERED_MAX } from '../src/read-principal.ts'
 import { log, setup } from './setup.ts'
 
 const principal: HumanPrincipal = { kind: 'human', user_id: 7 }
@@ -77,6 +79,23 @@ t.test('a call carries principal and key, and brings errors back as they are', a
   await service.stop()
 })
 
+const agentWith = (tools: string[]) => ({
+  kind: 'agent' as const,
+  user_id: 7,
+  agent_id: 1,
+  agent_name: 'a',
+  endpoint_id: 'ep_01ARZ3NDEKTSV4RRFFQ69G5FAV' as never, // a valid id, without minting one
+  scope: {
+    tools,
+    queues: [],
+    webhook_max: 0,
+    webhook_source_types: [],
+    webhook_queues: [],
+    default_lease_ttl_seconds: null,
+    require_fence: false,
+  },
+})
+
 t.test('an agent gets only what it is granted, and never what is for humans', async (t) => {
   const { bus, connect } = await setup(t)
   const service = serveOperations(
@@ -87,25 +106,12 @@ t.test('an agent gets only what it is granted, and never what is for humans', as
   await service.start()
   t.teardown(() => service.stop())
   const caller = createCaller(await connect('mcp-gateway'))
-  const agent = (tools: string[]) => ({
-    kind: 'agent' as const,
-    user_id: 7,
-    agent_id: 1,
-    agent_name: 'a',
-    endpoint_id: 'ep_01ARZ3NDEKTSV4RRFFQ69G5FAV' as never, // a valid id, without minting one
-    scope: {
-      tools,
-      queues: [],
-      webhook_max: 0,
-      webhook_source_types: [],
-      webhook_queues: [],
-      default_lease_ttl_seconds: null,
-      require_fence: false,
-    },
-  })
-  t.equal(await code(caller.call(echo, { text: 'x' }, { principal: agent(['echo']) })), 'no error')
   t.equal(
-    await code(caller.call(echo, { text: 'x' }, { principal: agent(['claim']) })),
+    await code(caller.call(echo, { text: 'x' }, { principal: agentWith(['echo']) })),
+    'no error',
+  )
+  t.equal(
+    await code(caller.call(echo, { text: 'x' }, { principal: agentWith(['claim']) })),
     'forbidden',
   )
 })
@@ -177,4 +183,45 @@ t.test('while the bus is down calls are unavailable, and after it is back they w
       (await code(caller.call(echo, { text: 'x' }, { principal, timeout_ms: 500 }))) === 'no error',
     { what: 'the service to answer again' },
   )
+})
+
+t.test('a call whose caller has stopped waiting is dropped before any work', async (t) => {
+  const { bus, connect } = await setup(t)
+  const clock = new ManualClock(Date.now())
+  let worked = 0
+  const service = serveOperations(
+    bus,
+    [
+      bind(echo, async (_ctx, input) => {
+        worked += 1
+        return { text: input.text, user_id: 7, key: null }
+      }),
+    ],
+    { log, clock },
+  )
+  await service.start()
+  t.teardown(() => service.stop())
+  const caller = createCaller(await connect('mcp-gateway'))
+  const call = () => code(caller.call(echo, { text: 'x' }, { principal, timeout_ms: 1_000 }))
+  t.equal(await call(), 'no error')
+  clock.set(Date.now() + 10_000)
+  t.equal(await call(), 'deadline_exceeded')
+  t.equal(worked, 1)
+  t.match(await metrics.metrics(), 'guildhall_calls_expired_total{operation="echo"} 1')
+  clock.set(Date.now() + 3_600_000)
+  t.equal(await call(), 'no error', 'a clock that is an hour off says nothing about the call')
+})
+
+t.test('a caller is read once, cannot be changed, and is forgotten in time', async (t) => {
+  const read = openPrincipalReader()
+  const text = (user_id: number) => JSON.stringify({ kind: 'human', user_id })
+  const first = read(text(1))
+  t.strictSame(first, { kind: 'human', user_id: 1 })
+  t.equal(read(text(1)), first)
+  t.throws(() => Object.assign(first, { user_id: 2 }))
+  const agent = read(JSON.stringify(agentWith(['claim'])))
+  t.throws(() => agent.kind === 'agent' && agent.scope.tools.push('retry_todo'))
+  for (let i = 0; i < PRINCIPALS_REMEMBERED_MAX; i += 1) read(text(i + 2))
+  t.not(read(text(1)), first)
+  t.throws(() => read('{"kind":"human"}'), { code: 'internal' })
 })

@@ -1,16 +1,27 @@
-import { buckets, HumanSession, LaneRecord, ServiceError } from '@guildhall/contracts'
+import {
+  buckets,
+  HumanSession,
+  headers,
+  LaneRecord,
+  ServiceError,
+  streams,
+  workGuard,
+} from '@guildhall/contracts'
 import { waitFor } from '@guildhall/testing'
 import t from 'tap'
 import {
+  ackWork,
   allStreams,
   applyTopology,
   consume,
   createKv,
   decode,
   durables,
+  ensureLaneConsumer,
   mirrorKv,
   openBodyStore,
   publish,
+  pullWork,
   type StreamMessage,
   scanKv,
   verifyTopology,
@@ -25,7 +36,29 @@ t.test('the topology can be applied again and again, and a gap is named', async 
   await t.rejects(verifyTopology(bus), /missing stream DEAD/)
   await applyTopology(bus)
   await verifyTopology(bus)
-  t.equal(allStreams.length, 12)
+  t.equal(allStreams.length, 15)
+})
+
+t.test('however often the topology is applied, one message guards the front of WORK', async (t) => {
+  const { bus } = await setup(t)
+  await Promise.all([applyTopology(bus), applyTopology(bus)])
+  const { state } = await bus.jsm.streams.info(streams.work, { subjects_filter: '>' })
+  t.strictSame(state.subjects, { [workGuard]: 1 })
+  const lane = 'lane-1-inbox-normal'
+  await ensureLaneConsumer(bus, lane, 'work.1.inbox.normal.*')
+  const meta = { v: 1, id: 'td_00000000-0000-8000-8000-000000000000', content_type: 'text/plain' }
+  await publish(bus, 'work.1.inbox.normal.a', Buffer.from('a'), {
+    headers: { [headers.work]: JSON.stringify(meta) },
+  })
+  const pulled = await pullWork(bus, lane)
+  t.equal(Buffer.from(pulled?.data ?? []).toString(), 'a')
+  ackWork(bus, pulled?.ack_subject ?? '')
+  await waitFor(async () => (await bus.jsm.streams.info(streams.work)).state.messages === 1, {
+    what: 'the work to be gone',
+  })
+  t.equal(await pullWork(bus, lane), undefined)
+  await applyTopology(bus)
+  t.match((await bus.jsm.streams.info(streams.work)).state, { first_seq: 1, messages: 1 })
 })
 
 t.test('what the server cannot change in place stops with the name of the stream', async (t) => {

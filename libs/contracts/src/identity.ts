@@ -3,6 +3,8 @@ import { AgentId, ApiTokenId, EndpointId, QueueName, UserId } from './ids.ts'
 import {
   LEASE_ENDPOINT_DEFAULT_MIN_SECONDS,
   LEASE_MAX_SECONDS,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
   QUEUES_PER_ENDPOINT_MAX,
 } from './limits.ts'
 import { operation } from './operation.ts'
@@ -116,7 +118,7 @@ export const listEndpoints = operation({
   human_only: true,
   summary: 'List your endpoints, newest first.',
   input: z.strictObject({
-    limit: z.int().min(1).max(200).default(50),
+    limit: z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
     cursor: z.string().max(100).optional(),
   }),
   output: z.strictObject({ endpoints: z.array(Endpoint), next_cursor: z.string().optional() }),

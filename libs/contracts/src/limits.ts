@@ -49,6 +49,13 @@ export const IDEMPOTENCY_KEY_MAX_CHARS = 200
 /** Terminal work items, deliveries and their deduplication are kept this long. */
 export const RETENTION_DAYS = 30
 
+/**
+ * Disk that the streams and buckets may fill together on each nats-server, unless the operator says
+ * otherwise: what a laptop can spare. Below the least, the share of a small bucket means nothing.
+ */
+export const STORAGE_DEFAULT_BYTES = 8 * 1024 ** 3
+export const STORAGE_MIN_BYTES = 512 * 1024 ** 2
+
 export const INGEST_SIGNED_BODY_MAX_BYTES = 25 * 1024 * 1024
 export const INGEST_TOKEN_BODY_MAX_BYTES = 5 * 1024 * 1024
 export const MCP_BODY_MAX_BYTES = 1024 * 1024
@@ -68,6 +75,8 @@ export const RINGS_PER_SWEEP = 100
 export const RPC_TIMEOUT_MS = 5_000
 export const SWEEP_INTERVAL_MS = 1_000
 export const SWEEP_BATCH = 500
+/** A todo whose message is missing for so long is sent, or taken back, by the sweep. */
+export const UNSENT_AFTER_MS = 30_000
 
 export const GOAL_TITLE_MIN_CHARS = 3
 export const GOAL_TITLE_MAX_CHARS = 200

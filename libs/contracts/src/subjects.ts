@@ -50,6 +50,12 @@ export const subjects = {
     `evt.${service}.${entity}.${past}.v${version}`,
 } as const
 
+/**
+ * The subject of a message that no lane takes and that therefore stays at the front of WORK for
+ * ever: no owner has the id 0.
+ */
+export const workGuard = 'work.0.guard.normal.guard'
+
 export const laneConsumer = (lane: Lane): string =>
   `lane-${lane.owner_id}-${lane.queue}-${lane.priority}`
 

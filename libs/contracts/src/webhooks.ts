@@ -76,9 +76,13 @@ export const listWebhooks = operation({
   tool: true,
   default_grant: true,
   summary: 'List your webhooks, newest first, and the ceiling that your owner set. Never a secret.',
-  input: z.strictObject({}),
+  input: z.strictObject({
+    limit: z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
+    cursor: z.string().max(100).optional(),
+  }),
   output: z.strictObject({
     webhooks: z.array(WebhookRow),
+    next_cursor: z.string().optional(),
     ceiling: z.strictObject({
       max: z.int().min(0),
       allowed_source_types: z.array(SourceType),
@@ -86,7 +90,7 @@ export const listWebhooks = operation({
       used: z.int().min(0),
     }),
   }),
-  errors: ['unavailable'],
+  errors: ['invalid_argument', 'unavailable'],
   http: { method: 'GET', path: '/api/webhooks' },
 })
 

@@ -33,7 +33,7 @@ t.test('rows that are relayed again, late and in any order, change nothing', asy
   const s = await setup(t, { start: false })
   const owner = await firstOwner(s)
   const { endpoint_id, token } = owner.agent
-  const context = contextOf(s, human(owner.user_id))
+  const context = contextOf(human(owner.user_id))
   const rows = () => s.db('outbox').select('*').orderBy('id')
   const relay = relayRow(s.bus, createProjection(s.bus))
   await handleEditEndpoint({ ...s.deps, settle: async () => {} })(context, {
@@ -57,7 +57,7 @@ t.test('an edit while the bus is down stands, says so, and takes effect afterwar
   const { endpoint_id } = endpoint
   const edit = handleEditEndpoint(s.deps)
   await nats.kill()
-  const refused = await refusal(edit(contextOf(s, s.ann, 'key-1'), { endpoint_id, name: 'edited' }))
+  const refused = await refusal(edit(contextOf(s.ann, 'key-1'), { endpoint_id, name: 'edited' }))
   t.match(refused, {
     code: 'unavailable',
     message: /stored, but not yet in force/,
@@ -88,7 +88,7 @@ t.test('a revocation while the bus is down is told once, after it is back', asyn
   const { endpoint, token } = await s.vend()
   const { endpoint_id } = endpoint
   await nats.kill()
-  const context = contextOf(s, s.ann)
+  const context = contextOf(s.ann)
   await t.rejects(handleRevokeEndpoint(s.deps)(context, { endpoint_id }), { code: 'unavailable' })
   await nats.restart()
   const revoked = await waitFor(

@@ -175,17 +175,12 @@ export const setup = async (t: Test, { nats, start = true }: SetupOptions = {}) 
 export type Setup = Awaited<ReturnType<typeof setup>>
 
 /** For handlers that are called without a bus in between. */
-export const contextOf = (
-  s: Setup,
-  principal: Principal,
-  idempotency_key?: string,
-): CallContext => ({
+export const contextOf = (principal: Principal, idempotency_key?: string): CallContext => ({
   principal,
   request_id: 'req_test',
   idempotency_key,
   repeat: false,
   deadline_ms: Date.now() + 5_000,
-  log: s.bus.log,
 })
 
 /** What a caller sees of an error, without what differs from call to call. */

@@ -217,7 +217,7 @@ t.test('a repeat under another service key makes nothing and shows no other toke
   await s.vend({}, 'key-1')
   const handle = handleVendEndpoint({ ...s.deps, tokens: createTokenMint(randomBytes(32)) })
 
-  await t.rejects(handle(contextOf(s, s.ann, 'key-1'), input), { code: 'conflict' })
+  await t.rejects(handle(contextOf(s.ann, 'key-1'), input), { code: 'conflict' })
   t.strictSame(await tableRows(s.db, 'select count(*) as endpoints from endpoints'), [
     { endpoints: 1 },
   ])

@@ -132,6 +132,43 @@ t.test('C6 a webhook of a sibling, a stranger or nobody is the same not_found', 
   t.equal((await s.call(deleteWebhook, { webhook_id }, { principal: s.owner })).deleted, true)
 })
 
+t.test('a list goes on where its cursor says, also after that webhook is gone', async (t) => {
+  const s = await setup(t)
+  const owner = newOwner()
+  const made: string[] = []
+  for (let i = 0; i < 5; i += 1) made.push((await s.create(owner, 'generic')).webhook_id)
+  const page = (cursor?: string) =>
+    s.call(
+      listWebhooks,
+      { limit: 2, ...(cursor === undefined ? {} : { cursor }) },
+      { principal: owner },
+    )
+  const first = await page()
+  t.match(first, { next_cursor: first.webhooks[1]?.webhook_id, ceiling: { used: 5 } })
+  await s.call(deleteWebhook, { webhook_id: first.next_cursor ?? '' }, { principal: owner })
+  const second = await page(first.next_cursor)
+  const third = await page(second.next_cursor)
+  const listed = [first, second, third].flatMap((part) => part.webhooks)
+  t.strictSame(new Set(listed.map((row) => row.webhook_id)), new Set(made))
+  t.equal(listed.length, made.length, 'each once')
+  t.equal(third.next_cursor, undefined)
+})
+
+t.test('a cursor of nobody is refused, and one of a stranger shows nothing', async (t) => {
+  const s = await setup(t)
+  const owner = newOwner()
+  await s.create(owner, 'generic')
+  const { webhook_id } = await s.create(newOwner(), 'generic')
+  for (const cursor of ['nonsense', '', "wh_'\0"]) {
+    await t.rejects(s.call(listWebhooks, { cursor }, { principal: owner }), {
+      code: 'invalid_argument',
+    })
+  }
+  for (const cursor of [webhook_id, `wh_${'0'.repeat(26)}`]) {
+    t.strictSame((await s.call(listWebhooks, { cursor }, { principal: owner })).webhooks, [])
+  }
+})
+
 t.test('A15 an immediate rotation ends the old URL and the old secret at once', async (t) => {
   const s = await setup(t)
   const old = await s.create(s.owner, 'github')

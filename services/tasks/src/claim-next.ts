@@ -6,10 +6,18 @@ import {
   pullWork,
   returnWork,
 } from '@guildhall/bus'
-import { laneConsumer, type WorkRecord } from '@guildhall/contracts'
-import { type ClaimRequest, claimRecord, MESSAGE_DELAY_MAX_MS } from './claiming.ts'
+import { laneConsumer, type WorkItemId, type WorkRecord } from '@guildhall/contracts'
+import {
+  answerBody,
+  type ClaimRequest,
+  claimRecord,
+  isOwnClaim,
+  MESSAGE_DELAY_MAX_MS,
+} from './claiming.ts'
 import type { Tasks } from './context.ts'
 import { closeLapsed } from './lapse.ts'
+import type { ClaimNote } from './store/claim-keys.ts'
+import { transition } from './transition.ts'
 import { comesUpAt, isClaimable, isExhausted, isFinished, keepFence } from './work-item.ts'
 import { holdMessage } from './work-messages.ts'
 
@@ -20,10 +28,11 @@ import { holdMessage } from './work-messages.ts'
  * costs nothing, because a message found claimed is only delayed.
  */
 
-export interface Taken {
+interface Taken {
   readonly record: WorkRecord
   readonly revision: number
-  readonly data: Uint8Array
+  /** Not fetched when it is too long for an answer. */
+  readonly data: Uint8Array | undefined
 }
 
 interface Candidate {
@@ -100,6 +109,73 @@ const findCandidate = async (
   return undefined
 }
 
+/** The oldest of the queues' next items; the others go back at once. */
+const findOldest = async (
+  tasks: Tasks,
+  owner_id: number,
+  queues: readonly string[],
+): Promise<Candidate | undefined> => {
+  const found = await Promise.all(queues.map((queue) => findCandidate(tasks, owner_id, queue)))
+  const [first, ...rest] = found
+    .filter((candidate) => candidate !== undefined)
+    .sort((a, b) => a.entry.value.created_at - b.entry.value.created_at)
+  for (const other of rest) returnWork(tasks.bus, other.pulled.ack_subject)
+  return first
+}
+
+/** Undefined: somebody else wrote first, the record or the note under the same key. */
+const claimCandidate = async (
+  tasks: Tasks,
+  request: ClaimRequest,
+  { pulled, entry }: Candidate,
+  note: ClaimNote | undefined,
+): Promise<Taken | undefined> => {
+  const next = claimRecord(tasks, request, entry.value, pulled.ack_subject)
+  if (next === undefined) return undefined
+  if (note !== undefined) {
+    const noted = await tasks.claimKeys.note(request.claim_key_hash, next.id, note)
+    if (noted === undefined) return undefined
+  }
+  const revision = await tasks.records.replace(next, entry.revision)
+  if (revision === undefined) return undefined
+  holdMessage(tasks.bus, next, tasks.clock.now())
+  return { record: next, revision, data: pulled.data }
+}
+
+/**
+ * The item that another try under this key made for: already claimed by it, or claimed here in its
+ * stead. Only when neither is so may this try take another item: the record has then moved on since
+ * the note was made, and the claim of the other try can no longer succeed.
+ */
+const claimNoted = async (
+  tasks: Tasks,
+  request: ClaimRequest,
+  owner_id: number,
+  queues: readonly string[],
+  todo_id: WorkItemId,
+): Promise<Taken | undefined> => {
+  const result = await transition<Entry<WorkRecord> | undefined>(
+    tasks.records,
+    owner_id,
+    todo_id,
+    (entry) => {
+      if (entry === undefined) return { answer: undefined }
+      if (isOwnClaim(entry.value, request, tasks.clock.now())) return { answer: entry }
+      if (!queues.includes(entry.value.queue)) return { answer: undefined }
+      const next = claimRecord(tasks, request, entry.value, entry.value.ack_subject)
+      return next === undefined ? { answer: undefined } : { write: next }
+    },
+  )
+  if ('written' in result) {
+    const { record, revision } = result.written
+    holdMessage(tasks.bus, record, tasks.clock.now())
+    return { record, revision, data: await answerBody(tasks, record) }
+  }
+  if (result.answer === undefined) return undefined
+  const { value, revision } = result.answer
+  return { record: value, revision, data: await answerBody(tasks, value) }
+}
+
 /** Takes one item from the queues, the one with the oldest candidate first; undefined: none now. */
 export const takeNext = async (
   tasks: Tasks,
@@ -108,25 +184,18 @@ export const takeNext = async (
   queues: readonly string[],
 ): Promise<Taken | undefined> => {
   for (let race = 0; race < RACES_MAX; race += 1) {
-    const found = await Promise.all(queues.map((queue) => findCandidate(tasks, owner_id, queue)))
-    const [first, ...rest] = found
-      .filter((candidate) => candidate !== undefined)
-      .sort((a, b) => a.entry.value.created_at - b.entry.value.created_at)
-    for (const other of rest) returnWork(tasks.bus, other.pulled.ack_subject)
-    if (first === undefined) return undefined
-    const { pulled, entry } = first
-    const next = claimRecord(tasks, request, entry.value, pulled.ack_subject)
-    if (next !== undefined && request.keyed) {
-      await tasks.claimKeys.note(request.claim_key_hash, next.id)
+    // Read anew after a lost race: another try under the same key may be who won it.
+    const note = request.keyed ? await tasks.claimKeys.find(request.claim_key_hash) : undefined
+    if (note?.todo_id !== undefined) {
+      const noted = await claimNoted(tasks, request, owner_id, queues, note.todo_id)
+      if (noted !== undefined) return noted
     }
-    const revision =
-      next === undefined ? undefined : await tasks.records.replace(next, entry.revision)
-    if (next !== undefined && revision !== undefined) {
-      holdMessage(tasks.bus, next, tasks.clock.now())
-      return { record: next, revision, data: pulled.data }
-    }
-    // Somebody else wrote first: the message comes up again at once and is judged anew.
-    returnWork(tasks.bus, pulled.ack_subject)
+    const candidate = await findOldest(tasks, owner_id, queues)
+    if (candidate === undefined) return undefined
+    const taken = await claimCandidate(tasks, request, candidate, note)
+    if (taken !== undefined) return taken
+    // The message comes up again at once and is judged anew.
+    returnWork(tasks.bus, candidate.pulled.ack_subject)
   }
   return undefined
 }

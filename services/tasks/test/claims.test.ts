@@ -1,3 +1,4 @@
+import { holderName, sha256Hex } from '@guildhall/contracts'
 import t from 'tap'
 import { lapse, rejectsWith, setup, stopServer } from './setup.ts'
 
@@ -236,6 +237,44 @@ t.test('claim_next repeated with its key gets the same todo back, not another', 
   const first = await worker.next({ idempotency_key: 'k1' })
   await s.projected()
   t.strictSame(await worker.next({ idempotency_key: 'k1' }), first)
+})
+
+t.test('simultaneous tries of claim_next under one key claim one todo', async (t) => {
+  const s = await setup(t)
+  const worker = s.worker()
+  // So many that each try finds one, also while the others hold theirs.
+  await Promise.all(Array.from({ length: 40 }, () => worker.create()))
+  for (let round = 0; round < 4; round += 1) {
+    const idempotency_key = `round-${round}`
+    const tries = await Promise.all(
+      Array.from({ length: 6 }, () => worker.next({ idempotency_key })),
+    )
+    for (const one of tries) t.strictSame(one, tries[0], 'the same todo under the same lease')
+  }
+  await s.projected()
+  t.equal((await worker.list({ state: 'claimed' })).todos.length, 4)
+})
+
+t.test('a try that noted its todo and died before the claim is finished by the next', async (t) => {
+  const s = await setup(t)
+  const worker = s.worker()
+  await worker.create()
+  const second = await worker.create()
+  const key_hash = sha256Hex(`${holderName(worker.principal)}:k1`)
+  await s.tasks.claimKeys.note(key_hash, second.id, { revision: 0 })
+  const taken = await worker.next({ idempotency_key: 'k1' })
+  t.equal(taken.todo?.id, second.id)
+  t.strictSame(await worker.next({ idempotency_key: 'k1' }), taken)
+})
+
+t.test('a key whose todo is finished takes another', async (t) => {
+  const s = await setup(t)
+  const worker = s.worker()
+  const first = await worker.create()
+  const second = await worker.create()
+  t.equal((await worker.next({ idempotency_key: 'k1' })).todo?.id, first.id)
+  await worker.complete({ id: first.id })
+  t.equal((await worker.next({ idempotency_key: 'k1' })).todo?.id, second.id)
 })
 
 t.test(

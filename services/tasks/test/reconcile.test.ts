@@ -12,6 +12,7 @@ t.test('a whole system has nothing to reconcile', async (t) => {
   await worker.create()
   await s.projected()
   t.match(await reconcileOnce(s.tasks), {
+    checked: 2,
     records_restored: 0,
     messages_restored: 0,
     reprojected: 0,

@@ -14,6 +14,8 @@ import { insertEvents, type ReceivedDelivery } from '../store/events.ts'
 const IN_FLIGHT_MAX = 64
 const BATCH = 16
 const CONCURRENCY = 2
+/** A statement costs little more for a batch than for one event. */
+const LINGER_MS = 50
 
 const readDelivery = ({ headers, data }: StreamMessage): ReceivedDelivery => {
   const meta = decode(DeliveryMeta, headers[headerNames.delivery])
@@ -27,6 +29,7 @@ export const keepHistory = ({ bus, db, log }: Pick<Deps, 'bus' | 'db' | 'log'>):
     log,
     max_in_flight: IN_FLIGHT_MAX,
     batch: BATCH,
+    linger_ms: LINGER_MS,
     concurrency: CONCURRENCY,
     handle: async (messages) => {
       // A replay is no event of its own: it repeats one that is already here.

@@ -18,7 +18,7 @@ import { answerOnce } from '../store/answers.ts'
 import { countUnderLock, insertWebhook, replaceSecret, replaceUrl } from '../store/webhooks.ts'
 import { checkedSecret, missingSecretWarning, newUrl, secretFor } from '../webhook-credentials.ts'
 
-/** A human has no ceiling of their own; this bounds one answer of list_webhooks. */
+/** A human has no ceiling of their own; a script that runs wild has to end somewhere. */
 export const HUMAN_WEBHOOKS_MAX = 1_000
 
 /** Held back for deliveries that a person must look at first. */

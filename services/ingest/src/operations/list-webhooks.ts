@@ -2,7 +2,9 @@ import type { Handler } from '@guildhall/bus'
 import {
   type listWebhooks,
   type Principal,
+  ServiceError,
   SourceType,
+  WebhookId,
   type WebhookRow,
 } from '@guildhall/contracts'
 import { query } from '@guildhall/db'
@@ -45,15 +47,31 @@ const rowOf = ({ sealer, public_url }: Deps, listing: WebhookListing): WebhookRo
   }
 }
 
+/** The cursor is the last webhook shown. It stays a place in the list when it is deleted. */
+const readCursor = (cursor: string | undefined): WebhookId | null => {
+  if (cursor === undefined) return null
+  const parsed = WebhookId.safeParse(cursor)
+  if (parsed.success) return parsed.data
+  throw new ServiceError('invalid_argument', 'cursor: not one that list_webhooks gave')
+}
+
 export const listWebhooksHandler =
   (deps: Deps): Handler<typeof listWebhooks> =>
-  async (ctx) => {
+  async (ctx, { limit, cursor }) => {
     const scope = scopeOf(ctx.principal)
+    // One more than asked for tells whether there is a next page.
+    const page = { after: readCursor(cursor), limit: limit + 1 }
     const [rows, used] = await query(() =>
-      Promise.all([readWebhooks(deps.db, scope, deps.clock.now()), countWebhooks(deps.db, scope)]),
+      Promise.all([
+        readWebhooks(deps.db, scope, page, deps.clock.now()),
+        countWebhooks(deps.db, scope),
+      ]),
     )
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
     return {
-      webhooks: rows.map((row) => rowOf(deps, row)),
+      webhooks: shown.map((row) => rowOf(deps, row)),
       ceiling: { ...ceilingOf(ctx.principal), used },
+      ...(rows.length > limit && last !== undefined ? { next_cursor: last.webhook_id } : {}),
     }
   }

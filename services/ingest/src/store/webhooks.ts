@@ -90,11 +90,17 @@ export interface WebhookListing extends Webhook {
   readonly secret_set: boolean
 }
 
-export const LISTED_MAX = 1_000
+interface Page {
+  /** The last webhook of the page before. One that the caller does not own begins no page. */
+  readonly after: WebhookId | null
+  readonly limit: number
+}
 
+/** Newest first. */
 export const listWebhooks = async (
   db: Db,
   scope: Scope,
+  { after, limit }: Page,
   now_ms: number,
 ): Promise<WebhookListing[]> => {
   const { rows } = await db.raw(
@@ -103,8 +109,13 @@ export const listWebhooks = async (
                and (s.until is null or s.until > ?)) as secret_set
      from webhooks w join webhook_urls u on u.webhook_id = w.webhook_id and u.until is null
      where w.owner_id = ? and w.deleted_at is null and (?::text is null or w.endpoint_id = ?)
+       and (?::text is null or (w.created_at, w.webhook_id) < (
+         select created_at, webhook_id from webhooks where owner_id = ? and webhook_id = ?))
      order by w.created_at desc, w.webhook_id desc limit ?`,
-    [isoOf(now_ms), scope.owner_id, scope.endpoint_id, scope.endpoint_id, LISTED_MAX],
+    [
+      ...[isoOf(now_ms), scope.owner_id, scope.endpoint_id, scope.endpoint_id],
+      ...[after, scope.owner_id, after, limit],
+    ],
   )
   return rows
 }

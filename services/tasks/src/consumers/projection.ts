@@ -12,6 +12,8 @@ import { readBody } from '../work-messages.ts'
  */
 
 const BATCH = 200
+/** A transaction costs about as much for one revision as for fifty. */
+const LINGER_MS = 50
 
 const OPERATION_HEADER = 'KV-Operation'
 
@@ -30,28 +32,36 @@ const readBodyInTime = async (
 const BODY_TRIES = 10
 const BODY_RETRY_MS = 20
 
+interface Bodies {
+  readonly payloads: readonly Payload[]
+  readonly unsent: ReadonlySet<string>
+}
+
 /**
- * What create_todo was given lies only in its message; a copy lets the stream be rebuilt. Deliveries
- * need none, their stream keeps them.
+ * What create_todo was given lies only in its message; a copy lets the stream be rebuilt. Where there
+ * is no message the sweep has to look again. Deliveries need neither: their stream keeps them, and
+ * hands them out until they are sent.
  */
-const payloadsOf = async (
+const bodiesOf = async (
   tasks: Pick<Tasks, 'bus' | 'bodies'>,
   revisions: readonly Revision[],
-): Promise<Payload[]> => {
+): Promise<Bodies> => {
   const created = revisions.filter(
     ({ record }) =>
-      record.webhook_id === undefined &&
-      record.state === 'pending' &&
-      record.attempts_total === 0 &&
-      record.payload_size > 0,
+      record.webhook_id === undefined && record.state === 'pending' && record.attempts_total === 0,
   )
-  const payloads = await Promise.all(
+  const found = await Promise.all(
     created.map(async ({ record }) => ({
-      todo_id: record.id,
+      record,
       body: await readBodyInTime(tasks, record),
     })),
   )
-  return payloads.flatMap(({ todo_id, body }) => (body === undefined ? [] : [{ todo_id, body }]))
+  return {
+    payloads: found.flatMap(({ record, body }) =>
+      body === undefined || record.payload_size === 0 ? [] : [{ todo_id: record.id, body }],
+    ),
+    unsent: new Set(found.flatMap(({ record, body }) => (body === undefined ? [record.id] : []))),
+  }
 }
 
 export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>): Part =>
@@ -61,6 +71,7 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
     log: tasks.log,
     max_in_flight: BATCH * 2,
     batch: BATCH,
+    linger_ms: LINGER_MS,
     handle: async (messages) => {
       const revisions: Revision[] = []
       for (const message of messages) {
@@ -71,7 +82,8 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
         })
       }
       if (revisions.length === 0) return
-      await project(tasks.db, revisions, await payloadsOf(tasks, revisions))
+      const { payloads, unsent } = await bodiesOf(tasks, revisions)
+      await project(tasks.db, revisions, payloads, unsent)
     },
   })
 

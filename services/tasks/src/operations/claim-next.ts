@@ -5,6 +5,7 @@ import {
   type OutputOf,
   QUEUES_PER_ENDPOINT_MAX,
   ServiceError,
+  type WorkRecord,
 } from '@guildhall/contracts'
 import { takeNext } from '../claim-next.ts'
 import { answerBody, type ClaimRequest, claimParts, claimRequest, isOwnClaim } from '../claiming.ts'
@@ -32,26 +33,34 @@ const queuesOf = async (
 }
 
 /**
- * Where the claim that an earlier try of this request made would be. A key of the caller's own is
- * noted before each claim; one that the gateway minted is known only to the projection.
+ * The claim that an earlier try of this request made, when its answer was lost. A key that the
+ * gateway minted is known only to the projection; one of the caller's own is noted before each claim,
+ * and `takeNext` looks there.
  */
-const findTried = (tasks: Tasks, user_id: number, request: ClaimRequest) =>
-  request.keyed
-    ? tasks.claimKeys.find(request.claim_key_hash)
-    : findClaimByKey(tasks.db, user_id, request.claim_key_hash).catch((err: unknown) => {
-        // Claims go on without the database; what the lost try claimed lapses at the worst.
-        tasks.log.warn({ err }, 'an earlier try cannot be looked up')
-        return undefined
-      })
-
-/** The claim that an earlier try of this request made, when its answer was lost. */
 const findOwnClaim = async (tasks: Tasks, user_id: number, request: ClaimRequest) => {
-  const id = await findTried(tasks, user_id, request)
+  const id = await findClaimByKey(tasks.db, user_id, request.claim_key_hash).catch(
+    (err: unknown) => {
+      // Claims go on without the database; what the lost try claimed lapses at the worst.
+      tasks.log.warn({ err }, 'an earlier try cannot be looked up')
+      return undefined
+    },
+  )
   if (id === undefined) return undefined
   const entry = await tasks.records.loadFresh(user_id, id)
   return entry !== undefined && isOwnClaim(entry.value, request, tasks.clock.now())
     ? entry
     : undefined
+}
+
+const answer = (
+  tasks: Tasks,
+  request: ClaimRequest,
+  record: WorkRecord,
+  revision: number,
+  data: Uint8Array | undefined,
+): OutputOf<typeof claimNext> => {
+  const { row, payload, lease } = claimParts(tasks, request, record, revision, data)
+  return { empty: false, todo: { ...row, ...payload }, ...lease }
 }
 
 export const handleClaimNext =
@@ -60,12 +69,11 @@ export const handleClaimNext =
     const { user_id } = ctx.principal
     const queues = await queuesOf(tasks, ctx, input.queue)
     const request = claimRequest(ctx, input)
-    if (ctx.repeat || request.keyed) {
+    if (ctx.repeat && !request.keyed) {
       const own = await findOwnClaim(tasks, user_id, request)
       if (own !== undefined) {
         const data = await answerBody(tasks, own.value)
-        const { row, payload, lease } = claimParts(tasks, request, own.value, own.revision, data)
-        return { empty: false, todo: { ...row, ...payload }, ...lease }
+        return answer(tasks, request, own.value, own.revision, data)
       }
     }
     // Waiting is about the caller, whose clock is the machine's; leases are judged by ours.
@@ -76,14 +84,7 @@ export const handleClaimNext =
     for (;;) {
       const taken = await takeNext(tasks, request, user_id, queues)
       if (taken !== undefined) {
-        const { row, payload, lease } = claimParts(
-          tasks,
-          request,
-          taken.record,
-          taken.revision,
-          taken.data,
-        )
-        return { empty: false, todo: { ...row, ...payload }, ...lease }
+        return answer(tasks, request, taken.record, taken.revision, taken.data)
       }
       const left_ms = wait_until - Date.now()
       if (left_ms <= 0) return { empty: true }

@@ -8,6 +8,7 @@ import {
   type InputOf,
   mayUseQueue,
   ServiceError,
+  UNSENT_AFTER_MS,
   type WorkRecord,
 } from '@guildhall/contracts'
 import type { Tasks } from '../context.ts'
@@ -15,8 +16,8 @@ import { ring } from '../doorbell.ts'
 import { hashOf } from '../lease-token.ts'
 import { newItem } from '../new-item.ts'
 import { toRow } from '../rows.ts'
-import { isFinished } from '../work-item.ts'
-import { enqueue } from '../work-messages.ts'
+import { isFinished, keepFence } from '../work-item.ts'
+import { enqueue, isEnqueued } from '../work-messages.ts'
 
 /** The id follows from the caller's key, so that a repeat finds what the first try made. */
 export const handleCreateTodo =
@@ -51,7 +52,7 @@ export const handleCreateTodo =
     )
     const revision = await tasks.records.create(record)
     if (revision === undefined) return await repeated(tasks, record, data)
-    await enqueue(tasks, record, data)
+    await send(tasks, record, revision, data)
     if (record.claimable_at <= now) ring(tasks, record)
     return { ...toRow(record), created: true }
   }
@@ -67,14 +68,42 @@ const encodePayload = (payload: unknown): Buffer => {
 
 const withoutKey = (input: InputOf<typeof createTodo>) => ({ ...input, idempotency_key: undefined })
 
+/** Far below UNSENT_AFTER_MS, at which the sweep may take an unsent todo back. */
+const SENT_SOON_MS = UNSENT_AFTER_MS / 3
+
+/** The message after its record. */
+const send = async (
+  tasks: Tasks,
+  record: WorkRecord,
+  revision: number,
+  data: Buffer,
+): Promise<void> => {
+  await enqueue(tasks, record, data)
+  const now = tasks.clock.now()
+  if (now - record.updated_at <= SENT_SOON_MS) return
+  // The sweep may be about to take the todo back, or has: either this write stops it, or the record
+  // was written by somebody else, or it is gone and made again.
+  const again = { ...record, updated_at: now }
+  if ((await tasks.records.replace(again, revision)) === undefined) {
+    await tasks.records.create(again)
+  }
+}
+
 const repeated = async (tasks: Tasks, wanted: WorkRecord, data: Buffer) => {
   const entry = await tasks.records.loadFresh(wanted.owner_id, wanted.id)
-  if (entry === undefined) throw new ServiceError('unavailable', 'the todo could not be read back')
+  if (entry === undefined) throw tryAgain()
   const record = entry.value
   if (record.create_hash !== wanted.create_hash) {
     throw new ServiceError('idempotency_conflict', 'this key created another todo')
   }
   // The first try may have died between record and message.
-  if (!isFinished(record)) await enqueue(tasks, record, data)
+  if (!isFinished(record) && !(await isEnqueued(tasks, record))) {
+    const again = keepFence({ ...record, updated_at: tasks.clock.now() }, entry.revision)
+    const revision = await tasks.records.replace(again, entry.revision)
+    if (revision === undefined) throw tryAgain()
+    await send(tasks, again, revision, data)
+  }
   return { ...toRow(record), created: false }
 }
+
+const tryAgain = () => new ServiceError('unavailable', 'this todo changes right now; try again')

@@ -1,11 +1,10 @@
 import { scanKv } from '@guildhall/bus'
 import { buckets, WorkRecord } from '@guildhall/contracts'
 import type { Tasks } from '../context.ts'
-import { ring } from '../doorbell.ts'
+import { restoreMessage } from '../restore-message.ts'
 import { project } from '../store/projection.ts'
-import { listProjected, projectedRevision, readStoredPayload } from '../store/todos.ts'
+import { listProjected, projectedRevision } from '../store/todos.ts'
 import { isFinished } from '../work-item.ts'
-import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts'
 
 /**
  * Brings the three places of an item together again after one of them was lost or restored from a
@@ -58,32 +57,6 @@ const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> =
   }
 }
 
-const findPayload = async (tasks: Tasks, record: WorkRecord): Promise<Uint8Array | undefined> => {
-  if (record.payload_size === 0 || record.body_ref !== undefined) return new Uint8Array()
-  return (
-    (await readDelivery(tasks, record)) ??
-    (await readStoredPayload(tasks.db, record.id)) ??
-    (await readBody(tasks, record))
-  )
-}
-
-const restoreMessage = async (
-  tasks: Tasks,
-  record: WorkRecord,
-  report: Reconciled,
-): Promise<void> => {
-  if (isFinished(record) || (await isEnqueued(tasks, record))) return
-  const payload = await findPayload(tasks, record)
-  if (payload === undefined) {
-    report.without_payload += 1
-    tasks.log.error({ todo_id: record.id }, 'item without a payload')
-    return
-  }
-  await enqueue(tasks, record, payload)
-  report.messages_restored += 1
-  if (record.state === 'pending') ring(tasks, record)
-}
-
 export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
   const report: Reconciled = {
     checked: 0,
@@ -96,7 +69,12 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1
-    await restoreMessage(tasks, value, report)
+    const message = await restoreMessage(tasks, value)
+    if (message === 'restored') report.messages_restored += 1
+    if (message === 'no payload') {
+      report.without_payload += 1
+      tasks.log.error({ todo_id: value.id }, 'item without a payload')
+    }
     const projected = await projectedRevision(tasks.db, value.id)
     if (projected === undefined || projected < revision) {
       await project(tasks.db, [{ record: value, revision }])

@@ -6,10 +6,11 @@ import { closeLapsed } from '../lapse.ts'
 import { takeDueRings } from '../store/rings.ts'
 import { listDue } from '../store/todos.ts'
 import { retryDue } from '../work-item.ts'
+import { sendUnsent } from './send-unsent.ts'
 
 /**
  * Makes visible what time has done: lapsed leases go back to pending or become dead letters, due
- * retries become pending, due rings are made. Any replica may do it, the compare-and-set decides.
+ * retries become pending, due rings are made, what was left unsent is sent. Any replica may do it, the compare-and-set decides.
  * Nobody waits for it to claim: a lapsed item is claimable through its message at once.
  */
 
@@ -38,6 +39,7 @@ export const sweepOnce = async (tasks: Tasks): Promise<void> => {
   for (const record of await takeDueRings(tasks.db, tasks.clock.now(), RINGS_PER_SWEEP)) {
     ring(tasks, record)
   }
+  await sendUnsent(tasks)
 }
 
 export const sweep = (tasks: Tasks): Part =>

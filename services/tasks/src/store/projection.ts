@@ -21,7 +21,7 @@ const toJson = (value: unknown): string => JSON.stringify(value, storable)
 const timestamp = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
 
-const todoColumns = ({ record, revision }: Revision) => {
+const todoColumns = ({ record, revision }: Revision, unsent: boolean) => {
   const { result: _result, ...shown } = record
   const ring = firstRing(record)
   return {
@@ -43,22 +43,27 @@ const todoColumns = ({ record, revision }: Revision) => {
     revision,
     rings_done: ring.rings_done,
     next_ring_at: ring.next_ring_at?.toISOString() ?? null,
+    unsent_since: unsent ? timestamp(record.created_at) : null,
   }
 }
 
-const writeTodos = async (trx: Trx, revisions: readonly Revision[]): Promise<void> => {
+const writeTodos = async (
+  trx: Trx,
+  revisions: readonly Revision[],
+  unsent: ReadonlySet<string>,
+): Promise<void> => {
   await trx.raw(
     `insert into todos (id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
        claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
-       attempts_total, record, revision, rings_done, next_ring_at)
+       attempts_total, record, revision, rings_done, next_ring_at, unsent_since)
      select id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
        claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
-       attempts_total, record, revision, rings_done, next_ring_at
+       attempts_total, record, revision, rings_done, next_ring_at, unsent_since
      from jsonb_to_recordset(?::jsonb) as r (id text, owner_id bigint, queue text, priority text,
        state text, dead_letter boolean, created_at timestamptz, updated_at timestamptz,
        claimable_at timestamptz, lease_until timestamptz, next_retry_at timestamptz,
        holder_endpoint_id text, claim_key_hash text, attempts_total integer, record jsonb,
-       revision bigint, rings_done integer, next_ring_at timestamptz)
+       revision bigint, rings_done integer, next_ring_at timestamptz, unsent_since timestamptz)
      order by id
      on conflict (id) do update set
        state = excluded.state, dead_letter = excluded.dead_letter,
@@ -71,9 +76,10 @@ const writeTodos = async (trx: Trx, revisions: readonly Revision[]): Promise<voi
        rings_done = case when todos.claimable_at = excluded.claimable_at
          then todos.rings_done else excluded.rings_done end,
        next_ring_at = case when todos.claimable_at = excluded.claimable_at
-         then todos.next_ring_at else excluded.next_ring_at end
+         then todos.next_ring_at else excluded.next_ring_at end,
+       unsent_since = coalesce(excluded.unsent_since, todos.unsent_since)
      where todos.revision < excluded.revision`,
-    [toJson(revisions.map(todoColumns))],
+    [toJson(revisions.map((entry) => todoColumns(entry, unsent.has(entry.record.id))))],
   )
 }
 
@@ -159,6 +165,8 @@ export const project = async (
   db: Db,
   revisions: readonly Revision[],
   payloads: readonly Payload[] = [],
+  /** Created, but their messages were not found. Only the sweep takes this mark off again. */
+  unsent: ReadonlySet<string> = new Set(),
 ): Promise<void> => {
   const newest = new Map<string, Revision>()
   for (const entry of revisions) {
@@ -166,7 +174,7 @@ export const project = async (
     if (known === undefined || known.revision < entry.revision) newest.set(entry.record.id, entry)
   }
   await transaction(db, async (trx) => {
-    await writeTodos(trx, [...newest.values()])
+    await writeTodos(trx, [...newest.values()], unsent)
     await writeAttempts(trx, revisions)
     await writePayloads(trx, [...newest.values()], payloads)
   })

@@ -144,7 +144,7 @@ export const listAttempts = async (
   return { attempts: rows.map((row) => row.attempt), kept: rows[0]?.kept ?? 0 }
 }
 
-interface ProjectedRow {
+export interface ProjectedRow {
   readonly record: WorkRecord
   readonly revision: number
 }
@@ -159,6 +159,31 @@ export const listProjected = async (
     db('todos').select('record', 'revision').where('id', '>', after_id).orderBy('id').limit(limit),
   )
   return rows.map((row) => ({ record: readRecord(row.record), revision: row.revision }))
+}
+
+/** Items whose message was missing at first sight, longest ago first. */
+export const listUnsent = async (
+  db: Db,
+  before: number,
+  limit: number,
+): Promise<ProjectedRow[]> => {
+  const rows: { record: unknown; revision: number }[] = await query(() =>
+    db('todos')
+      .select('record', 'revision')
+      .where('unsent_since', '<=', new Date(before))
+      .orderBy('unsent_since')
+      .limit(limit),
+  )
+  return rows.map((row) => ({ record: readRecord(row.record), revision: row.revision }))
+}
+
+/** The row as it was seen only: what was projected since has to be looked at anew. */
+export const markSent = async (db: Db, id: string, revision: number): Promise<void> => {
+  await query(() => db('todos').where({ id, revision }).update({ unsent_since: null }))
+}
+
+export const forgetWithdrawn = async (db: Db, id: string, revision: number): Promise<void> => {
+  await query(() => db('todos').where({ id }).where('revision', '<=', revision).delete())
 }
 
 export const readStoredPayload = async (

@@ -17,6 +17,8 @@ export interface WorkRecords {
   create(record: WorkRecord): Promise<number | undefined>
   /** The new revision, or undefined: somebody else wrote first. */
   replace(record: WorkRecord, revision: number): Promise<number | undefined>
+  /** Takes an item back that nobody was promised. False: somebody else wrote first. */
+  withdraw(record: WorkRecord, revision: number): Promise<boolean>
 }
 
 const REMEMBERED_MAX = 10_000
@@ -65,5 +67,10 @@ export const openWorkRecords = (bus: Bus): WorkRecords => {
       remembered.get(workKey(owner_id, todo_id)) ?? (await loadFresh(owner_id, todo_id)),
     create: (record) => write(record, (key) => kv.create(key, record)),
     replace: (record, revision) => write(record, (key) => kv.update(key, record, revision)),
+    withdraw: async (record, revision) => {
+      const key = workKey(record.owner_id, record.id)
+      remembered.delete(key)
+      return await kv.withdraw(key, revision)
+    },
   }
 }
