@@ -34,7 +34,7 @@ const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
   )
 }
 
-export interface CreatedApiToken {
+interface CreatedApiToken {
   readonly api_token: ApiToken
   readonly token: string
 }

@@ -29,7 +29,7 @@ export const endpointKeyOf = (user_id: number, endpoint_id: string): EndpointKey
   return { user_id, endpoint_id }
 }
 
-export const existingEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
+const existingEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
   const endpoint = await findEndpoint(trx, key)
   if (endpoint === undefined) throw noSuchEndpoint()
   return endpoint

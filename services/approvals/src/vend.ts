@@ -18,12 +18,12 @@ import type { Token } from './tokens.ts'
 
 /** Endpoints with a fresh credential, each a step of its caller's transaction. */
 
-export interface Vended {
+interface Vended {
   readonly endpoint: Endpoint
   readonly token: string
 }
 
-export type AgentChoice = { readonly agent_id: number } | { readonly name: string }
+type AgentChoice = { readonly agent_id: number } | { readonly name: string }
 
 const chooseAgent = async (
   trx: Trx,

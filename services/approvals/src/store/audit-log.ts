@@ -1,7 +1,7 @@
 import { storable } from '../text.ts'
 import { type Connection, rowsOf } from './rows.ts'
 
-export interface AuditEntry {
+interface AuditEntry {
   readonly at: Date
   readonly user_id: number | null
   readonly actor: string

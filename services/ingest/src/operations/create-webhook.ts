@@ -31,10 +31,7 @@ interface Checked {
 }
 
 /** In this order, so that a caller beyond its ceiling learns nothing but that. */
-export const checkCreate = (
-  principal: Principal,
-  input: InputOf<typeof createWebhook>,
-): Checked => {
+const checkCreate = (principal: Principal, input: InputOf<typeof createWebhook>): Checked => {
   const { target_queue } = input
   if (input.source_type === '') throw new ServiceError('invalid_argument', 'source_type: is empty')
   if (!QueueName.safeParse(target_queue).success) {

@@ -2,12 +2,12 @@ import { waitFor } from '@guildhall/testing'
 
 /** Plain HTTP, to see exactly what is on the wire. The official clients have tests of their own. */
 
-export interface PostOptions {
+interface PostOptions {
   readonly token?: string | undefined
   readonly headers?: Record<string, string>
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
@@ -50,7 +50,7 @@ export const request = (method: string, params: object = {}, id: number | string
   params,
 })
 
-export const modernMeta = {
+const modernMeta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
 }
@@ -75,7 +75,7 @@ export const postModern = (
   })
 }
 
-export interface ToolResult {
+interface ToolResult {
   readonly isError?: boolean
   readonly structuredContent?: Record<string, unknown>
   readonly content: readonly { type: string; text: string }[]
@@ -95,7 +95,7 @@ export const callTool = async (
 export const toolError = (result: ToolResult): Record<string, unknown> =>
   JSON.parse(result.content[0]?.text ?? '{}')
 
-export interface Notification {
+interface Notification {
   readonly method: string
   readonly params?: Record<string, unknown>
 }
