@@ -5,6 +5,8 @@ export interface Clock {
   now(): number
 }
 
+export const systemClock: Clock = { now: () => Date.now() }
+
 const OFFSET_POLL_MS = 50
 
 interface ClockConfig {
@@ -19,7 +21,7 @@ interface ClockConfig {
 export const clockFrom = (config: ClockConfig): Clock & { close(): void } => {
   const file = config.CLOCK_OFFSET_FILE
   if (file === undefined || config.NODE_ENV === 'production') {
-    return { now: () => Date.now(), close: () => undefined }
+    return { now: systemClock.now, close: () => undefined }
   }
   let offset_ms = 0
   const read = (): void => {

@@ -6,7 +6,7 @@ export {
   parseNetworks,
   senderOf,
 } from './client-address.ts'
-export { type Clock, clockFrom, type SteadyClock, steadyClock } from './clock.ts'
+export { type Clock, clockFrom, type SteadyClock, steadyClock, systemClock } from './clock.ts'
 export { ConfigError, loadConfig, serviceConfigShape } from './config.ts'
 export { interval, type Part, runService } from './lifecycle.ts'
 export { createLogger, type Logger } from './logger.ts'
