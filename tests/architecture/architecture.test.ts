@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'libs/runtime': ['contracts'],
   'libs/bus': ['contracts', 'runtime'],
   'libs/db': ['contracts', 'runtime'],
-  'libs/testing': ['contracts', 'runtime', 'bus', 'db'],
+  'libs/testing': [],
   services: ['contracts', 'runtime', 'bus', 'db'],
   tests: ['contracts', 'testing'],
   'infra/dev': ['contracts', 'testing'],

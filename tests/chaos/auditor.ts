@@ -19,7 +19,7 @@ const PAGE_LIMIT = 200
 const TRIES_MAX = 20
 const AT_ONCE = 4
 
-export interface Auditor {
+interface Auditor {
   /** Every todo as listed; undefined when the list cannot be read now. */
   list(): Promise<Row[] | undefined>
   /** To be called when all is quiet. */

@@ -12,7 +12,7 @@ export interface Call extends CallInfo {
   readonly outcome: Outcome
 }
 
-export interface Calls {
+interface Calls {
   readonly calls: readonly Call[]
   /** How far the machine's wall clock was set during the run; leases cannot be read finer. */
   readonly clock_step_ms: number

@@ -19,7 +19,7 @@ import type { World } from './world.ts'
 
 /** One run: a system, actors, faults; then quiet, the rest worked off, everything read; the verdict. */
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly seed: number
   /** How long faults happen. */
   readonly seconds: number

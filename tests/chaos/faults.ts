@@ -10,7 +10,7 @@ import type { Random } from './random.ts'
  * order, before any comes again.
  */
 
-export interface FaultDeps {
+interface FaultDeps {
   readonly system: System
   readonly history: History
   readonly random: Random

@@ -9,7 +9,7 @@ export interface Fault {
   run(): Promise<void>
 }
 
-export interface Victim {
+interface Victim {
   kill(): Promise<unknown>
   restart(): Promise<void>
   pause(): void

@@ -30,7 +30,7 @@ const readAnswer = (sent: Sent): Outcome => {
   return errorOutcome(body) ?? { kind: 'error', code: 'protocol_error', message: 'no error body' }
 }
 
-export interface ToolCall extends Omit<CallInfo, 'to'> {
+interface ToolCall extends Omit<CallInfo, 'to'> {
   readonly timeout_ms?: number
 }
 

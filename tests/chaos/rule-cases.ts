@@ -4,7 +4,7 @@ import { Story } from './story.ts'
 import type { Rule } from './violation.ts'
 
 /** A rule on histories that break it, and on their nearest neighbours that do not. */
-export interface RuleCases {
+interface RuleCases {
   readonly rule: Rule
   readonly breaks: Readonly<Record<string, (s: Story) => void>>
   readonly keeps: Readonly<Record<string, (s: Story) => void>>

@@ -63,7 +63,7 @@ interface CallTold extends Told {
 }
 
 export const TODO = 'td-1'
-export const ITEM = 'w-1'
+const ITEM = 'w-1'
 
 export const accepted = (id = TODO, created = 1): Outcome => ok({ id, created })
 

@@ -4,7 +4,7 @@ import type { Http } from './http.ts'
 import type { Mcp } from './mcp.ts'
 
 /** chaos: faults happen, and actors misbehave. drain: only what is left is worked off. */
-export type Phase = 'chaos' | 'drain' | 'over'
+type Phase = 'chaos' | 'drain' | 'over'
 
 /** What all actors share. */
 export interface World {

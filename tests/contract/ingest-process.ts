@@ -29,19 +29,19 @@ const migratedDatabase = async (): Promise<string> => {
   return (await createDatabase({ template: { name: 'ingest-contract', migrate } })).url
 }
 
-export interface Webhook {
+interface Webhook {
   readonly webhook_id: string
   readonly ingest_url: string
   readonly signing_secret?: string
   readonly warning?: string
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
 
-export interface Ingest {
+interface Ingest {
   readonly service: RunningService
   create(input: Readonly<Record<string, string>>): Promise<Webhook>
   post(url: string, body: string, headers?: Readonly<Record<string, string>>): Promise<Answer>

@@ -9,7 +9,7 @@ const INDENT = 5
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
 type Style = keyof typeof codes
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly write: (text: string) => void
   readonly color: boolean
   readonly columns: number | undefined
@@ -36,7 +36,7 @@ export interface Terminal {
 }
 
 /** Breaks at blanks; a word that is too long for a line stands on its own. */
-export const wrap = (text: string, width: number): string[] => {
+const wrap = (text: string, width: number): string[] => {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
@@ -53,10 +53,7 @@ export const wrap = (text: string, width: number): string[] => {
 const cut = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
 
-export const tableLines = (
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-): string[] => {
+const tableLines = (header: readonly string[], rows: readonly (readonly string[])[]): string[] => {
   const widths = header.map((name, i) =>
     Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)),
   )

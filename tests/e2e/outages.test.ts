@@ -5,6 +5,7 @@ import {
   createWebhook,
   getTodo,
   heartbeat,
+  listEndpoints,
   listTodos,
   listWebhookEvents,
 } from '@guildhall/contracts'
@@ -19,7 +20,7 @@ import { accepted, deliver, githubBody, signature } from './support/webhook.ts'
 /** What fails while a part is down, what does not, and that everything comes back by itself. */
 
 const system = await runningSystem(t, {
-  replicas: { tasks: 2, 'mcp-gateway': 2, ingest: 2 },
+  replicas: { approvals: 2, tasks: 2, 'mcp-gateway': 2, ingest: 2 },
   env: { 'mcp-gateway': { DRAIN_DELAY_MS: '500' }, ingest: { DRAIN_DELAY_MS: '500' } },
 })
 const owner = firstOwner(system)
@@ -174,6 +175,16 @@ const balanced = (t: Test, service: SystemService, urls: readonly string[]) => {
   return entrance
 }
 
+const restartInTurn = async (t: Test, service: SystemService): Promise<void> => {
+  for (const replica of services[service]) {
+    const started = performance.now()
+    const { code } = await replica.stop({ deadline_ms: 20_000 })
+    const took_ms = Math.round(performance.now() - started)
+    t.equal(code, 0, `${replica.name} ended in good order within ${took_ms} ms`)
+    await replica.restart()
+  }
+}
+
 t.test('a rolling restart of every service fails no call and loses no delivery', async (t) => {
   const gateways = balanced(t, 'mcp-gateway', system.mcp_urls)
   const ingests = balanced(t, 'ingest', system.ingest_urls)
@@ -204,15 +215,15 @@ t.test('a rolling restart of every service fails no call and loses no delivery',
     return id
   })
 
-  for (const service of ['tasks', 'mcp-gateway', 'ingest'] as const) {
-    for (const replica of services[service]) {
-      const started = performance.now()
-      const { code } = await replica.stop({ deadline_ms: 20_000 })
-      const took_ms = Math.round(performance.now() - started)
-      t.equal(code, 0, `${replica.name} ended in good order within ${took_ms} ms`)
-      await replica.restart()
-    }
-  }
+  // While the gateways stand: the owner talks to one of them.
+  const stopOwner = keepDoing(
+    async () => `${(await owner.call(listEndpoints, {})).endpoints.length}`,
+  )
+  await restartInTurn(t, 'approvals')
+  const managed = await stopOwner()
+  t.strictSame(managed.failed, [], `none of ${managed.ids.length} calls of the owner failed`)
+  t.ok(managed.ids.length > 10, 'there was something to fail')
+  for (const service of ['tasks', 'mcp-gateway', 'ingest'] as const) await restartInTurn(t, service)
   const calls = await stopCalls()
   const deliveries = await stopDeliveries()
   t.strictSame(calls.failed, [], `none of ${calls.ids.length} rounds of calls failed`)

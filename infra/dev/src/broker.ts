@@ -65,7 +65,7 @@ export const brokerConfig = (settings: BrokerSettings): string => {
   })
 }
 
-export interface Broker extends Unit {
+interface Broker extends Unit {
   version: string
 }
 

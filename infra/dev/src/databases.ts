@@ -3,7 +3,7 @@ import pg from 'pg'
 // One database and one role for each service; nobody else may connect to it.
 
 /** Prefixed, because a server that was given by URL may hold databases of others. */
-export const databaseName = (service: string): string => `guildhall_${service.replaceAll('-', '_')}`
+const databaseName = (service: string): string => `guildhall_${service.replaceAll('-', '_')}`
 
 export const serviceDatabaseUrl = (adminUrl: string, service: string, password: string): string => {
   const url = new URL(adminUrl)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExitStatus } from '@guildhall/testing'
 
 /** A process of ours that runs now. */
-export interface RunningUnit {
+interface RunningUnit {
   readonly pid: number
   readonly exited: Promise<ExitStatus>
   stop(): Promise<unknown>

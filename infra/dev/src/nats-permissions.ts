@@ -3,7 +3,7 @@
 
 type Access = 'read' | 'write'
 
-export interface BusAccess {
+interface BusAccess {
   /** Services whose `rpc.<service>.>` it calls. */
   calls?: readonly string[]
   publishes?: readonly string[]
@@ -18,7 +18,7 @@ export interface BusAccess {
   objects?: Readonly<Record<string, Access>>
 }
 
-export const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
+const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
   'mcp-gateway': {
     calls: ['*'],
     publishes: ['rung.>'],
@@ -92,7 +92,7 @@ export const NATS_USERS: readonly string[] = [ADMIN_USER, ...Object.keys(BUS_ACC
 /** The client option `inboxPrefix`: services cannot read each other's replies. */
 export const inboxPrefix = (service: string): string => `_INBOX_${service}`
 
-export interface Permissions {
+interface Permissions {
   publish: readonly string[]
   subscribe: readonly string[]
 }

@@ -39,7 +39,7 @@ const HOPELESS_AFTER_EXITS = 3
 const SHOWN_LOG_LINES = 15
 const SHOWN_COLUMNS = 300
 
-export interface StackHooks extends KeepRunningEvents {
+interface StackHooks extends KeepRunningEvents {
   /** Announces a step when it is done. */
   step<T>(text: string, work: () => Promise<T>): Promise<T>
   /** A process that has to be ended later. */

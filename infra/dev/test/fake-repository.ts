@@ -67,7 +67,7 @@ const FILES: Readonly<Record<string, string>> = {
   'services/approvals/dist/src/bootstrap.js': BOOTSTRAP,
 }
 
-export interface Ran {
+interface Ran {
   code: number
   output: string
 }

@@ -2,7 +2,7 @@ import type { Msg } from 'nats'
 import type { Bus } from './connect.ts'
 import { busUnavailable } from './errors.ts'
 
-export interface StoredMessage {
+interface StoredMessage {
   readonly data: Uint8Array
   readonly headers: Readonly<Record<string, string>>
   readonly sequence: number

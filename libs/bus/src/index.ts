@@ -1,14 +1,14 @@
 export { type BodyStore, openBodyStore } from './body-store.ts'
 export { type Caller, type CallOptions, createCaller } from './call.ts'
-export { type Bus, type BusOptions, connectBus } from './connect.ts'
+export { type Bus, connectBus } from './connect.ts'
 export { consume, type StreamMessage } from './consume.ts'
 export { publishCore, subscribeCore } from './core.ts'
 export { decode } from './decode.ts'
-export { lastOfSubject, type StoredMessage } from './direct-get.ts'
+export { lastOfSubject } from './direct-get.ts'
 export { busUnavailable, isCasConflict } from './errors.ts'
 export { createKv, type Entry, type Kv, scanKv } from './kv.ts'
 export { type Mirror, mirrorKv } from './mirror.ts'
-export { headerJson, type Published, publish } from './publish.ts'
+export { headerJson, publish } from './publish.ts'
 export {
   ackWork,
   delayWork,
@@ -23,7 +23,6 @@ export {
   bindAnonymous,
   type CallContext,
   type Handler,
-  parseInput,
   serveOperations,
 } from './serve.ts'
 export { serverTime } from './server-time.ts'

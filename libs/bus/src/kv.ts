@@ -35,6 +35,26 @@ const OPERATION_HEADER = 'KV-Operation'
 export const decodeEntry = <T>(schema: z.ZodType<T>, data: Uint8Array): T =>
   schema.parse(JSON.parse(Buffer.from(data).toString('utf8')))
 
+const withdraw = async (
+  bus: Bus,
+  stream: string,
+  subject: string,
+  revision: number,
+): Promise<boolean> => {
+  try {
+    const marker = await bus.js.publish(subject, new Uint8Array(), {
+      headers: toHeaders({ [OPERATION_HEADER]: 'DEL' }),
+      expect: { lastSubjectSequence: revision },
+    })
+    // Up to the marker and no further: the key may be in use again already.
+    await bus.jsm.streams.purge(stream, { filter: subject, seq: marker.seq + 1 })
+    return true
+  } catch (error) {
+    if (isCasConflict(error)) return false
+    throw busUnavailable(error)
+  }
+}
+
 export const createKv = <T>(bus: Bus, bucket: string, schema: z.ZodType<T>): Kv<T> => {
   const subject = (key: string) => `$KV.${bucket}.${key}`
   const stream = `KV_${bucket}`
@@ -79,20 +99,7 @@ export const createKv = <T>(bus: Bus, bucket: string, schema: z.ZodType<T>): Kv<
         throw busUnavailable(error)
       }
     },
-    withdraw: async (key, revision) => {
-      try {
-        const marker = await bus.js.publish(subject(key), new Uint8Array(), {
-          headers: toHeaders({ [OPERATION_HEADER]: 'DEL' }),
-          expect: { lastSubjectSequence: revision },
-        })
-        // Up to the marker and no further: the key may be in use again already.
-        await bus.jsm.streams.purge(stream, { filter: subject(key), seq: marker.seq + 1 })
-        return true
-      } catch (error) {
-        if (isCasConflict(error)) return false
-        throw busUnavailable(error)
-      }
-    },
+    withdraw: (key, revision) => withdraw(bus, stream, subject(key), revision),
     forget: async (key) => {
       try {
         await bus.jsm.streams.purge(stream, { filter: subject(key) })

@@ -10,7 +10,7 @@ interface PublishOptions {
   readonly expect_new_subject?: boolean
 }
 
-export interface Published {
+interface Published {
   readonly sequence: number
   readonly duplicate: boolean
 }

@@ -59,7 +59,8 @@ export const connectDb = (url: string, { log, max = POOL_MAX }: DbOptions): Db =
 const UNAVAILABLE = /^(08|53|57P)/
 const NETWORK_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOENT'])
 
-const codeOf = (error: unknown): string | undefined =>
+/** SQLSTATE, or the code that Node gives to a failed connection. */
+export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string'
     ? error.code
     : undefined
@@ -81,8 +82,3 @@ export const dbError = (error: unknown): unknown =>
   isUnavailable(error)
     ? new ServiceError('unavailable', 'the database cannot serve this right now', { cause: error })
     : error
-
-export const UNIQUE_VIOLATION = '23505'
-export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === UNIQUE_VIOLATION
-
-export const sqlState = codeOf

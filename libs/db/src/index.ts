@@ -1,4 +1,4 @@
-export { connectDb, type Db, dbError, isUniqueViolation, type Trx } from './connect.ts'
+export { connectDb, type Db, dbError, type Trx } from './connect.ts'
 export { firstTime, inboxMigration } from './inbox.ts'
 export { isMigrated, type Migration, type Migrations, migrate, migrationsHash } from './migrate.ts'
 export {

@@ -1,4 +1,4 @@
-import { type Db, dbError, sqlState, type Trx } from './connect.ts'
+import { codeOf, type Db, dbError, type Trx } from './connect.ts'
 
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
@@ -13,7 +13,7 @@ export const transaction = async <T>(db: Db, work: (trx: Trx) => Promise<T>): Pr
     try {
       return await db.transaction(work)
     } catch (error) {
-      const state = sqlState(error)
+      const state = codeOf(error)
       const repeat = state === SERIALIZATION_FAILURE || state === DEADLOCK_DETECTED
       if (!repeat || tried >= TRIES) throw dbError(error)
     }

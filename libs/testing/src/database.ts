@@ -4,7 +4,7 @@ import { processIdentity } from './managed-process.ts'
 import { joinSharedCluster } from './shared-cluster.ts'
 import { waitFor } from './wait-for.ts'
 
-export interface TestDatabaseTemplate {
+interface TestDatabaseTemplate {
   name: string
   /**
    * What the migrated shape depends on, e.g. the names of all migrations and a digest of their

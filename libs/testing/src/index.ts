@@ -8,6 +8,7 @@ export {
   type TestDatabaseOptions,
   testDatabase,
 } from './database.ts'
+export { type EventStream, followEvents, type Notification } from './follow-events.ts'
 export { freePort, isPortFree } from './free-port.ts'
 export {
   type ExitStatus,

@@ -16,7 +16,7 @@ const DAEMON = fileURLToPath(new URL('./shared-cluster-daemon.js', import.meta.u
 const START_TIMEOUT_MS = 60_000
 const RETRY_MS = 100
 
-export interface SharedCluster {
+interface SharedCluster {
   /** A role that may create databases, but is no superuser. */
   adminUrl: string
   close(): void

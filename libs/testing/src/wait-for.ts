@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface WaitOptions {
+interface WaitOptions {
   timeout_ms?: number
   interval_ms?: number
   /** What is awaited, as it should read in the error: `timed out waiting for <what>`. */

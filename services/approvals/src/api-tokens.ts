@@ -17,13 +17,17 @@ import {
 import { lockUser } from './store/users.ts'
 import type { Token } from './tokens.ts'
 
-/** Changes of a person's API tokens, each a step of its caller's transaction. */
+/**
+ * Changes of a person's API tokens, each a step of its caller's transaction. A token is its person at
+ * the REST API, without the scope that an endpoint has; agents therefore never get one.
+ */
 
 const noSuchToken = (): ServiceError => new ServiceError('not_found', 'there is no such API token')
 
 const announceToken = (trx: Trx, row: ApiTokenRow): Promise<void> =>
   announceEntries(trx, [credentialEntry(row.token_sha256, apiTokenRecord(row))])
 
+/** Under the user's row lock: of two creates at the boundary the second counts the first. */
 const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
   if (!(await lockUser(trx, user_id))) throw new ServiceError('not_found', 'there is no such user')
   if ((await countLiveApiTokens(trx, user_id)) < API_TOKENS_PER_USER_MAX) return
@@ -34,7 +38,7 @@ const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
   )
 }
 
-export interface CreatedApiToken {
+interface CreatedApiToken {
   readonly api_token: ApiToken
   readonly token: string
 }

@@ -57,7 +57,7 @@ export const callOf = (
         },
 })
 
-export interface ClaimedCall {
+interface ClaimedCall {
   /** Whether a call with this key was made before: then nothing is to be done again. */
   readonly repeat: boolean
   /** What the first call made or changed. */

@@ -29,7 +29,7 @@ export type EndpointSettings = Pick<
 >
 
 /** What a caller sent: a setting may be absent, or there with no value. */
-export type SentSettings = {
+type SentSettings = {
   readonly [K in keyof EndpointSettings]?: EndpointSettings[K] | undefined
 }
 

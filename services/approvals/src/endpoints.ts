@@ -13,7 +13,11 @@ import {
   updateEndpoint,
 } from './store/endpoints.ts'
 
-/** Changes of an endpoint, each a step of its caller's transaction. */
+/**
+ * Changes of an endpoint, each a step of its caller's transaction: the row, its announcement and its
+ * audit entry stand together or not at all. Every change raises the version, in the statement that
+ * makes it; the identity bucket goes by it, so an announcement that comes late is told from news.
+ */
 
 export const noSuchEndpoint = (): ServiceError =>
   new ServiceError('not_found', 'there is no such endpoint')
@@ -29,7 +33,7 @@ export const endpointKeyOf = (user_id: number, endpoint_id: string): EndpointKey
   return { user_id, endpoint_id }
 }
 
-export const existingEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
+const existingEndpoint = async (trx: Trx, key: EndpointKey): Promise<Endpoint> => {
   const endpoint = await findEndpoint(trx, key)
   if (endpoint === undefined) throw noSuchEndpoint()
   return endpoint
@@ -68,6 +72,7 @@ export const editEndpointIn = async (
 ): Promise<Endpoint> => {
   const { repeat } = await claimCall(trx, call, key.endpoint_id)
   if (repeat) return await existingEndpoint(trx, key)
+  // A new version would be announced to every replica for nothing.
   if (Object.keys(changes).length === 0) return await activeEndpoint(trx, key)
   const endpoint = await changeEndpoint(trx, key, changes)
   await announceEndpoint(trx, endpoint)
@@ -78,7 +83,11 @@ export const editEndpointIn = async (
   return endpoint
 }
 
-/** The second revocation finds nothing to do, and answers as the first did. */
+/**
+ * The second revocation finds nothing to do, and answers as the first did; so it needs no idempotency
+ * key. The credentials are revoked with the endpoint: of its entries in the bucket, whichever arrives
+ * first shuts the door.
+ */
 export const revokeEndpointIn = async (
   trx: Trx,
   call: Call,

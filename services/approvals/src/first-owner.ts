@@ -10,7 +10,11 @@ import { findUserWithPassword, insertUser } from './store/users.ts'
 import { createTokenMint, newLoginToken } from './tokens.ts'
 import { vendEndpointIn } from './vend.ts'
 
-/** How a new installation gets its first person, who is then able to do everything else. */
+/**
+ * How a new installation gets its first person, who is then able to do everything else. There is no
+ * sign-up and no default password: only who can run a command beside the database gets in, by a link
+ * that works once and for a quarter of an hour.
+ */
 
 export const OWNER_USERNAME = 'owner'
 const AGENT_NAME = 'first-agent'

@@ -8,7 +8,7 @@ import { PASSWORD_HASHES_AT_ONCE, PASSWORD_HASHES_WAITING_MAX } from './limits.t
  * stand in each hash, so that they can be raised later without a flag day. The work runs on the
  * thread pool and is bounded: a flood of logins must not starve everything else of memory.
  */
-export interface Cost {
+interface Cost {
   readonly N: number
   readonly r: number
   readonly p: number

@@ -45,7 +45,7 @@ const pages = {
   },
 } satisfies Record<string, ReadPage>
 
-export interface Reconciled {
+interface Reconciled {
   readonly seen: number
   readonly written: number
 }

@@ -27,6 +27,10 @@ interface ApprovalsService {
   readonly parts: readonly Part[]
 }
 
+/**
+ * The whole service on given foundations. The relay starts before the operations that wait for it in
+ * `settle`, and stops after them: an operation that drains still gets its change into force.
+ */
 export const approvalsService = ({
   db,
   bus,

@@ -3,6 +3,11 @@ import { ServiceError } from '@guildhall/contracts'
 import type { Logger } from '@guildhall/runtime'
 import { PROJECTION_WAIT_MS } from './limits.ts'
 
+/**
+ * Why an answer waits: who revokes a credential and reads "revoked" may rely on it, and who is given
+ * one may use it at once. The wait is short and bounded; what it does not see through, the relay does.
+ */
+
 const OVERDUE = Symbol('overdue')
 
 const notInForce = (cause?: unknown): ServiceError =>

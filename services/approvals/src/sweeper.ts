@@ -9,6 +9,7 @@ import {
 } from './limits.ts'
 import { type PerishableTable, sweepTable } from './store/sweep.ts'
 
+// The audit log is not among them: it is kept for good.
 const KEPT_MS: Readonly<Record<PerishableTable, number>> = {
   login_links: LOGIN_LINK_KEPT_MS,
   login_attempts: LOGIN_WINDOW_MS,

@@ -9,7 +9,7 @@ import { sha256Hex } from '@guildhall/contracts'
 const TOKEN_BYTES = 32
 const SHOWN_CHARS = 8
 
-export type TokenPrefix = 'agt_' | 'gha_'
+type TokenPrefix = 'agt_' | 'gha_'
 
 export interface Token {
   readonly token: string
@@ -38,7 +38,7 @@ export const createTokenMint = (key: Buffer): TokenMint => {
   }
 }
 
-export interface LoginToken {
+interface LoginToken {
   readonly token: string
   readonly sha256: string
 }

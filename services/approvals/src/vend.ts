@@ -16,20 +16,28 @@ import { lockUser } from './store/users.ts'
 import { checkName } from './text.ts'
 import type { Token } from './tokens.ts'
 
-/** Endpoints with a fresh credential, each a step of its caller's transaction. */
+/**
+ * Endpoints with a fresh credential, each a step of its caller's transaction.
+ *
+ * An endpoint has one credential that works, never two: what leaks is replaced by a rotation, and no
+ * forgotten second one stays behind. So there is no overlap in which both work; the agent that held
+ * the old one is told at its next call. A person who runs two clients vends two endpoints, and can
+ * revoke either.
+ */
 
-export interface Vended {
+interface Vended {
   readonly endpoint: Endpoint
   readonly token: string
 }
 
-export type AgentChoice = { readonly agent_id: number } | { readonly name: string }
+type AgentChoice = { readonly agent_id: number } | { readonly name: string }
 
 const chooseAgent = async (
   trx: Trx,
   { user_id, now }: Call,
   agent: AgentChoice,
 ): Promise<AgentRow> => {
+  // By name it is made when it is new, so that a first endpoint takes one call and not two.
   if ('name' in agent) {
     return await ensureAgent(trx, {
       user_id,
@@ -42,6 +50,7 @@ const chooseAgent = async (
   return found
 }
 
+/** Under the user's row lock: of two vends at the boundary the second counts the first. */
 const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
   if (!(await lockUser(trx, user_id))) throw new ServiceError('not_found', 'there is no such user')
   if ((await countActiveEndpoints(trx, user_id)) < ENDPOINTS_PER_USER_MAX) return
@@ -78,6 +87,7 @@ export const vendEndpointIn = async (
     seed,
   } = await claimCall(trx, call, newEndpointId(now.getTime()))
   const fresh = tokens.mint('agt_', seed)
+  // Before the ceiling: a repeat makes nothing, so a full account must not refuse it.
   if (repeat) return await showAgain(trx, { user_id, endpoint_id }, fresh)
   await checkCeiling(trx, user_id)
   const { agent_id, name } = await chooseAgent(trx, call, agent)

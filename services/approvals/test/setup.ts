@@ -47,7 +47,7 @@ const captureLog = (): { lines: string[]; log: Logger } => {
   return { lines, log: createLogger({ service: 'approvals', level: 'debug', destination }) }
 }
 
-export const openDatabase = async (t: Test, log: Logger): Promise<{ db: Db; url: string }> => {
+const openDatabase = async (t: Test, log: Logger): Promise<{ db: Db; url: string }> => {
   const { url } = await createDatabase({
     template: {
       name: 'approvals',

@@ -23,7 +23,7 @@ import type { RefusalReason, RequestHeaders, Verdict } from './sources/source.ts
  * No database: it may be down.
  */
 
-export interface DeliveryRequest {
+interface DeliveryRequest {
   readonly token: string
   readonly headers: RequestHeaders
   readonly body: Buffer
@@ -31,7 +31,7 @@ export interface DeliveryRequest {
   readonly source_ip: string
 }
 
-export type Outcome =
+type Outcome =
   | { readonly kind: 'accepted'; readonly answer: DeliveryAccepted }
   | { readonly kind: 'handshake'; readonly answer: Readonly<Record<string, string>> }
 

@@ -1,6 +1,6 @@
 /** A piece of a body as JSON can carry it: text where it is text, base64 where it is not. */
 
-export interface PayloadPage {
+interface PayloadPage {
   readonly payload: string
   readonly payload_encoding: 'utf8' | 'base64'
   readonly next_payload_offset: number | null

@@ -13,7 +13,7 @@ export interface Sealer {
   open(sealed: SealedValue, context: SealContext): string
 }
 
-export interface SealContext {
+interface SealContext {
   /** The object that it belongs to. */
   readonly id: string
   readonly purpose: 'signing_secret' | 'url_token' | 'answer'

@@ -16,7 +16,7 @@ import type { Deps } from './deps.ts'
  */
 
 /** A larger body goes to the object store: every reader of the stream holds some messages in memory. */
-export const INLINE_BODY_MAX_BYTES = 1_048_576
+const INLINE_BODY_MAX_BYTES = 1_048_576
 /** For the protocol's own headers, beside ours. */
 const MESSAGE_HEADROOM_BYTES = 4_096
 

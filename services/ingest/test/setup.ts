@@ -58,7 +58,7 @@ interface SetupOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export const MASTER_KEYS = `k1:${randomBytes(32).toString('base64')}`
+const MASTER_KEYS = `k1:${randomBytes(32).toString('base64')}`
 
 const configFor = (database_url: string, env: Readonly<Record<string, string>>): IngestConfig =>
   loadConfig(IngestConfig, {
@@ -192,7 +192,7 @@ export interface Answer {
   readonly headers: Headers
 }
 
-export const post = async (
+const post = async (
   url: string,
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
@@ -206,7 +206,7 @@ export const post = async (
   return { status: answer.status, body: await answer.json(), headers: answer.headers }
 }
 
-export const hmacHex = (secret: string, text: string | Uint8Array): string =>
+const hmacHex = (secret: string, text: string | Uint8Array): string =>
   createHmac('sha256', secret).update(text).digest('hex')
 
 export const hubHeaders = (secret: string, body: string | Uint8Array): Record<string, string> => ({
@@ -234,7 +234,7 @@ export const slackHeaders = (
   }
 }
 
-export interface StoredDelivery {
+interface StoredDelivery {
   readonly meta: DeliveryMeta
   readonly data: Buffer
 }

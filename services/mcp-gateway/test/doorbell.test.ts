@@ -7,17 +7,10 @@ import {
   subjects,
   type TodoRow,
 } from '@guildhall/contracts'
-import { waitFor } from '@guildhall/testing'
+import { type EventStream, waitFor } from '@guildhall/testing'
 import t from 'tap'
 import { type Fixture, newUserId, setup } from './support/gateway.ts'
-import {
-  type EventStream,
-  listen,
-  openStream,
-  post,
-  postModern,
-  request,
-} from './support/mcp-client.ts'
+import { listen, openStream, post, postModern, request } from './support/mcp-client.ts'
 import { ringFor, todoRow } from './support/todos.ts'
 
 const UPDATED = 'notifications/resources/updated'

@@ -8,7 +8,7 @@ import {
 /** What agents write is data: cut to size, freed of control characters, never interpreted. */
 
 /** Cuts to so many bytes without splitting a character. */
-export const cutUtf8 = (text: string, max_bytes: number): { text: string; cut: boolean } => {
+const cutUtf8 = (text: string, max_bytes: number): { text: string; cut: boolean } => {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= max_bytes) return { text: bytes.toString('utf8'), cut: false }
   let end = max_bytes

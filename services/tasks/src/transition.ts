@@ -15,7 +15,7 @@ type Decision<T> =
   /** No write is needed or allowed: this is the answer. */
   | { readonly answer: T }
 
-export interface Written {
+interface Written {
   readonly record: WorkRecord
   readonly revision: number
   readonly before: WorkRecord

@@ -21,7 +21,7 @@ import {
  */
 
 /** The lease is held strictly before this moment. */
-export const isLeaseOver = (record: WorkRecord, now: number): boolean =>
+const isLeaseOver = (record: WorkRecord, now: number): boolean =>
   record.state === 'claimed' && (record.lease_until ?? 0) <= now
 
 const isRetryDue = (record: WorkRecord, now: number): boolean =>
@@ -51,7 +51,7 @@ export const comesUpAt = (record: WorkRecord, now: number): number | undefined =
 }
 
 /** 30 s, doubling with each attempt, up to 15 minutes. */
-export const backoffMs = (attempt: number): number =>
+const backoffMs = (attempt: number): number =>
   Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.max(0, attempt - 1))
 
 const iso = (ms: number): string => new Date(ms).toISOString()

@@ -12,7 +12,7 @@ import type { Tasks } from './context.ts'
 
 /** An item's message in WORK follows its record: always second, always repeatable. */
 
-export const laneOf = (record: WorkRecord): Lane => ({
+const laneOf = (record: WorkRecord): Lane => ({
   owner_id: record.owner_id,
   queue: record.queue,
   priority: record.priority,

@@ -16,7 +16,7 @@ interface Replica {
   readonly ops_url: string
 }
 
-export interface Balancer {
+interface Balancer {
   post(headers: Readonly<Record<string, string>>, body: string, path?: string): Promise<Answer>
   stop(): void
 }

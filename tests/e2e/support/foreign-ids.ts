@@ -6,7 +6,7 @@ import { newApiTokenId, newEndpointId, newWebhookId, type Operation } from '@gui
  * that belongs to nobody. Who may not see the first must not be able to tell it from the second.
  */
 
-export type IdKind = 'todo' | 'webhook' | 'event' | 'endpoint' | 'api_token' | 'agent'
+type IdKind = 'todo' | 'webhook' | 'event' | 'endpoint' | 'api_token' | 'agent'
 
 export type Ids = Readonly<Record<IdKind, string | number>>
 

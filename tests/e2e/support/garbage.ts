@@ -44,10 +44,10 @@ const KEYS = [
   'toString',
 ] as const
 
-export const garbageText = (random: Random): string =>
+const garbageText = (random: Random): string =>
   random.chance(0.8) ? random.pick(TEXTS) : random.bytes(random.below(40)).toString('latin1')
 
-export const garbageValue = (random: Random, depth = 0): unknown => {
+const garbageValue = (random: Random, depth = 0): unknown => {
   const kind = depth > 4 ? random.below(4) : random.below(6)
   if (kind === 0) return garbageText(random)
   if (kind === 1) return random.pick(NUMBERS)
@@ -58,7 +58,7 @@ export const garbageValue = (random: Random, depth = 0): unknown => {
   return garbageObject(random, depth + 1)
 }
 
-export const garbageObject = (random: Random, depth = 0): Record<string, unknown> =>
+const garbageObject = (random: Random, depth = 0): Record<string, unknown> =>
   Object.fromEntries(
     Array.from({ length: random.below(6) }, () => [
       random.chance(0.8) ? random.pick(KEYS) : garbageText(random),
@@ -94,7 +94,7 @@ const rpcParams = (random: Random, method: string): unknown => {
   return garbageObject(random)
 }
 
-export const garbageRpc = (random: Random): unknown => {
+const garbageRpc = (random: Random): unknown => {
   const method = random.pick(METHODS)
   const message = {
     jsonrpc: random.chance(0.9) ? '2.0' : garbageValue(random),
@@ -107,7 +107,7 @@ export const garbageRpc = (random: Random): unknown => {
 }
 
 /** JSON that is deep, long, cut off, not UTF-8 or no JSON; or a value as it is. */
-export const garbageBody = (random: Random, value: unknown): Buffer => {
+const garbageBody = (random: Random, value: unknown): Buffer => {
   const text = JSON.stringify(value) ?? ''
   switch (random.below(14)) {
     case 0:

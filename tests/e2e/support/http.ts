@@ -8,7 +8,7 @@ export interface Answer {
   readonly body: unknown
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array | undefined

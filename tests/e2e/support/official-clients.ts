@@ -1,3 +1,4 @@
+import type { Notification } from '@guildhall/testing'
 import {
   Client as NewClient,
   StreamableHTTPClientTransport as NewTransport,
@@ -6,7 +7,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
-import { CHANNEL, type Notification, UPDATED } from './event-stream.ts'
+import { CHANNEL, UPDATED } from './event-stream.ts'
 
 /** The official clients of both lines, behind the few things that a worker does with one. */
 

@@ -65,7 +65,7 @@ export const requestOf = (
   return { method: http.method, path, body: Object.fromEntries(rest) }
 }
 
-export const ownerAt = (api_url: string, mcp_url: string, api_token: string): Owner => {
+const ownerAt = (api_url: string, mcp_url: string, api_token: string): Owner => {
   const rest: Owner['rest'] = (method, path, body, headers = {}) =>
     send(`${api_url}${path}`, {
       method,
@@ -134,7 +134,7 @@ export const secondOwner = async (system: System, username: string): Promise<Own
   return ownerAt(api_url, mcp_url, token)
 }
 
-export interface Session {
+interface Session {
   readonly answer: Answer
   /** As a browser sends it back. */
   readonly cookie: string

@@ -23,7 +23,7 @@ const withGenerous = (env: SystemOptions['env'] = {}): NonNullable<SystemOptions
   'mcp-gateway': { ...GENEROUS['mcp-gateway'], ...env['mcp-gateway'] },
 })
 
-export const isListening = (url: string): Promise<boolean> =>
+const isListening = (url: string): Promise<boolean> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(url)
     const socket = connect({ host: hostname, port: Number(port) })

@@ -61,6 +61,10 @@ const record = (
     request_id,
   })
 
+/**
+ * The attempt is counted before the proof is looked at, and given back when it was right. Counting
+ * failures afterwards would let any number of guesses through side by side.
+ */
 export const handleLogin =
   (deps: Deps) =>
   async (ctx: AnonymousContext, { proof, client_address }: Input): Promise<User> => {

@@ -11,6 +11,11 @@ const wrongPassword = (): ServiceError =>
     what_to_do: 'Give the password by which you log in now.',
   })
 
+/**
+ * The first password needs no old one: whoever is logged in came by a link that only the operator can
+ * make. Any later one does, so that a session left open is not enough to take an account over.
+ */
+
 /** Whether to change it. False when it already is what it shall be: a repeat whose answer was lost. */
 const mayChange = async (
   { passwords }: Deps,

@@ -3,7 +3,7 @@ import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 const COLUMNS = 'token_id, name, prefix, created_at, expires_at'
 
-export type NewApiToken = Omit<ApiToken, 'created_at'> & {
+type NewApiToken = Omit<ApiToken, 'created_at'> & {
   readonly user_id: number
   readonly token_sha256: string
   readonly created_at: Date

@@ -1,7 +1,7 @@
 import { storable } from '../text.ts'
 import { type Connection, rowsOf } from './rows.ts'
 
-export interface AuditEntry {
+interface AuditEntry {
   readonly at: Date
   readonly user_id: number | null
   readonly actor: string
@@ -12,7 +12,10 @@ export interface AuditEntry {
   readonly request_id: string
 }
 
-/** In the transaction of what it tells about. */
+/**
+ * In the transaction of what it tells about, so that neither is ever there without the other. The
+ * table refuses updates and deletes: what happened is not corrected, something more happens.
+ */
 export const addAudit = async (db: Connection, entry: AuditEntry): Promise<void> => {
   await rowsOf(
     db,

@@ -35,7 +35,7 @@ const refuseUnusable = (error: unknown): never => {
   throw isCeilingViolation(error) ? unusableCeiling(error) : error
 }
 
-export interface NewEndpoint extends EndpointSettings {
+interface NewEndpoint extends EndpointSettings {
   readonly endpoint_id: string
   readonly user_id: number
   readonly agent_id: number

@@ -10,7 +10,7 @@ interface Attempt {
   readonly count_max: number
 }
 
-export interface CountedBucket {
+interface CountedBucket {
   readonly bucket: string
   readonly attempts: number
   readonly window_started_at: string

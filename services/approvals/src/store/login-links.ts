@@ -26,7 +26,10 @@ interface Redemption {
   readonly repeat_since: Date
 }
 
-/** Uses the link up and tells whose it was. Of two at once, one gets the user. */
+/**
+ * Uses the link up and tells whose it was. Of two at once, one gets the user. Its answer can be
+ * lost, so for a minute the same call (told by its key) is the same use; no other call is.
+ */
 export const redeemLoginLink = (
   db: Connection,
   redemption: Redemption,

@@ -1,7 +1,7 @@
 import type { User } from '@guildhall/contracts'
 import { type Connection, firstRow } from './rows.ts'
 
-export type UserWithPassword = User & { readonly password_hash: string | null }
+type UserWithPassword = User & { readonly password_hash: string | null }
 
 export const findUser = (db: Connection, user_id: number): Promise<User | undefined> =>
   firstRow(

@@ -3,7 +3,7 @@ import { newRequestId } from '@guildhall/runtime'
 
 /** The one place where an error becomes an HTTP answer. `error` is what providers show. */
 
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>

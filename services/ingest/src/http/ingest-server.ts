@@ -16,7 +16,7 @@ import { requestHeaders } from './request-headers.ts'
 
 /** The public door. Providers knock here with anything, and strangers with everything else. */
 
-export interface IngestServerOptions {
+interface IngestServerOptions {
   readonly host: string
   readonly port: number
   readonly deps: AcceptDeps
@@ -97,7 +97,7 @@ const routes = (app: FastifyInstance, { deps, budget, trusted_proxies }: IngestS
   })
 }
 
-export const createIngestApp = (options: IngestServerOptions): FastifyInstance => {
+const createIngestApp = (options: IngestServerOptions): FastifyInstance => {
   const { deps } = options
   const app = fastify({
     // The URL holds the token, so the framework's own request log must stay off.

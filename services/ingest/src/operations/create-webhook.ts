@@ -10,7 +10,7 @@ import {
   type WebhookWithSecret,
 } from '@guildhall/contracts'
 import { addToOutbox, transaction } from '@guildhall/db'
-import { type Scope, scopeOf } from '../caller.ts'
+import { keyedCall, type Scope, scopeOf } from '../caller.ts'
 import type { Deps } from '../deps.ts'
 import { publishChanges, WEBHOOK_CHANGED } from '../project-webhook.ts'
 import { sources } from '../sources/index.ts'
@@ -31,10 +31,7 @@ interface Checked {
 }
 
 /** In this order, so that a caller beyond its ceiling learns nothing but that. */
-export const checkCreate = (
-  principal: Principal,
-  input: InputOf<typeof createWebhook>,
-): Checked => {
+const checkCreate = (principal: Principal, input: InputOf<typeof createWebhook>): Checked => {
   const { target_queue } = input
   if (input.source_type === '') throw new ServiceError('invalid_argument', 'source_type: is empty')
   if (!QueueName.safeParse(target_queue).success) {
@@ -74,13 +71,7 @@ export const createWebhookHandler =
     const { principal } = ctx
     const max = principal.kind === 'agent' ? principal.scope.webhook_max : HUMAN_WEBHOOKS_MAX
     const checked = checkCreate(principal, input)
-    const call = {
-      owner_id: scope.owner_id,
-      caller: scope.endpoint_id ?? 'human',
-      operation: 'create_webhook',
-      key: ctx.idempotency_key ?? input.idempotency_key,
-      input,
-    }
+    const call = keyedCall(ctx, 'create_webhook', input)
     const now_ms = deps.clock.now()
     const answer = await transaction(deps.db, (trx) =>
       answerOnce(trx, deps.sealer, call, now_ms, async () => {

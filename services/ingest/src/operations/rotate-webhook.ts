@@ -5,7 +5,7 @@ import {
   type WebhookWithSecret,
 } from '@guildhall/contracts'
 import { addToOutbox, type Trx, transaction } from '@guildhall/db'
-import { scopeOf } from '../caller.ts'
+import { keyedCall, scopeOf } from '../caller.ts'
 import type { Deps } from '../deps.ts'
 import { publishChanges, WEBHOOK_CHANGED } from '../project-webhook.ts'
 import { sources } from '../sources/index.ts'
@@ -21,13 +21,7 @@ export const rotateWebhookHandler =
   (deps: Deps): Handler<typeof rotateWebhook> =>
   async (ctx, input) => {
     const scope = scopeOf(ctx.principal)
-    const call = {
-      owner_id: scope.owner_id,
-      caller: scope.endpoint_id ?? 'human',
-      operation: 'rotate_webhook',
-      key: ctx.idempotency_key ?? input.idempotency_key,
-      input,
-    }
+    const call = keyedCall(ctx, 'rotate_webhook', input)
     const now_ms = deps.clock.now()
     const overlap_ms = input.immediate ? 0 : WEBHOOK_ROTATION_OVERLAP_SECONDS * 1_000
     const answer = await transaction(deps.db, (trx) =>

@@ -2,7 +2,7 @@ import { TITLE_MAX_CHARS } from '@guildhall/contracts'
 
 /** Reads what a stranger wrote: everything may be missing, of another type, or hostile. */
 
-export type Fields = Readonly<Record<string, unknown>>
+type Fields = Readonly<Record<string, unknown>>
 
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {} // checked just before
@@ -15,7 +15,7 @@ const cut = (text: string, max_chars: number): string =>
   text.slice(0, max_chars).replace(/[\ud800-\udbff]$/, '')
 
 /** One line of well-formed text; undefined where nothing is left. */
-export const plainText = (value: unknown, max_chars: number): string | undefined => {
+const plainText = (value: unknown, max_chars: number): string | undefined => {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   // Cut before the replacement too: the text may be megabytes long.
   const line = String(value)
@@ -28,7 +28,7 @@ export const plainText = (value: unknown, max_chars: number): string | undefined
 }
 
 const WORD_MAX_CHARS = 100
-export const EVENT_TYPE_MAX_CHARS = 200
+const EVENT_TYPE_MAX_CHARS = 200
 
 export const word = (value: unknown): string | undefined => plainText(value, WORD_MAX_CHARS)
 export const eventType = (value: unknown): string | undefined =>

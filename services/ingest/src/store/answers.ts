@@ -9,7 +9,7 @@ import type { Sealer } from '../sealing.ts'
 
 export const ANSWERS_KEPT_MS = 86_400_000
 
-interface KeyedCall {
+export interface KeyedCall {
   readonly owner_id: number
   readonly caller: string
   readonly operation: string

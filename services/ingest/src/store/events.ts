@@ -35,7 +35,7 @@ export type EventRow = Pick<
   'id' | 'provider' | 'event_type' | 'trust_mode' | 'verified' | 'payload_size' | 'received_at'
 >
 
-export const noSuchEvent = (): ServiceError => new ServiceError('not_found', 'no such event')
+const noSuchEvent = (): ServiceError => new ServiceError('not_found', 'no such event')
 
 export interface ReceivedDelivery {
   readonly meta: DeliveryMeta

@@ -16,7 +16,7 @@ export interface Webhook {
   readonly deleted_at: string | null
 }
 
-export const noSuchWebhook = (): ServiceError => new ServiceError('not_found', 'no such webhook')
+const noSuchWebhook = (): ServiceError => new ServiceError('not_found', 'no such webhook')
 
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 

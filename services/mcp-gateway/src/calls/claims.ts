@@ -23,7 +23,7 @@ import { callKey, clientKey, forward } from './forward.ts'
  * connection cannot be noticed here; its lease lapses.
  */
 
-export const WAIT_SLICE_SECONDS = 10
+const WAIT_SLICE_SECONDS = 10
 
 const RELEASE_SUMMARY = 'The client was gone before the answer of its claim reached it.'
 

@@ -20,7 +20,7 @@ const neutralize = (text: string): string =>
 const metaValue = (text: string): string =>
   neutralize(text).replaceAll('"', "'").slice(0, META_MAX_CHARS)
 
-export interface ChannelParams {
+interface ChannelParams {
   readonly content: string
   readonly meta: Readonly<Record<string, string>>
 }

@@ -12,8 +12,8 @@ import type { Subscriber } from './subscriber.ts'
 /** All streams of this replica: who may have one, what they hear of an edit, when they end. */
 
 const TICK_MS = 1_000
-export const STREAMS_PER_ENDPOINT_MAX = 64
-export const STREAMS_MAX = 10_000
+const STREAMS_PER_ENDPOINT_MAX = 64
+const STREAMS_MAX = 10_000
 
 interface AttachOptions {
   readonly view: EndpointView

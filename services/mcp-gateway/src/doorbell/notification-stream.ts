@@ -11,11 +11,11 @@ export interface Sink {
   destroy(): void
 }
 
-export const HEARTBEAT_MS = 15_000
+const HEARTBEAT_MS = 15_000
 /** A reader that takes nothing for this long is gone, whatever its connection says. */
 const STALLED_MAX_MS = 60_000
 
-export const frames = (messages: readonly string[]): string =>
+export const sseFrames = (messages: readonly string[]): string =>
   messages.map((message) => `event: message\ndata: ${message}\n\n`).join('')
 const HEARTBEAT = ': keep-alive\n\n'
 
@@ -58,12 +58,12 @@ export class NotificationStream {
   send(messages: readonly string[], now_ms: number, written?: () => void): boolean {
     if (this.#closed) return false
     if (this.#stalled_since_ms === undefined) {
-      this.#write(frames(messages), now_ms)
+      this.#write(sseFrames(messages), now_ms)
       written?.()
       return true
     }
     if (this.#buffer.length >= RING_STREAM_BUFFER) return false
-    this.#buffer.push({ text: frames(messages), written })
+    this.#buffer.push({ text: sseFrames(messages), written })
     return true
   }
 
@@ -81,7 +81,7 @@ export class NotificationStream {
     if (this.#closed) return
     this.#closed = true
     this.#buffer.length = 0
-    this.#sink.end(last_message === undefined ? '' : frames([last_message]))
+    this.#sink.end(last_message === undefined ? '' : sseFrames([last_message]))
   }
 
   #write(text: string, now_ms: number): void {

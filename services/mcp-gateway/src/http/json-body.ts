@@ -6,7 +6,7 @@ export class BadJson extends Error {
 }
 
 /** JSON.stringify recurses: what nests deeper than this is refused before anything walks it. */
-export const JSON_DEPTH_MAX = 128
+const JSON_DEPTH_MAX = 128
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

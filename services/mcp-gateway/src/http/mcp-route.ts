@@ -1,5 +1,6 @@
 import { ServiceError } from '@guildhall/contracts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { sseFrames } from '../doorbell/notification-stream.ts'
 import { legacySubscriber, listenSubscriber, type Subscriber } from '../doorbell/subscriber.ts'
 import { errorText, RpcError, rpcCodes } from '../protocol/json-rpc.ts'
 import { acknowledgement, isEmptyFilter, listenResult } from '../protocol/listen.ts'
@@ -20,7 +21,7 @@ import type { HttpServices } from './http-services.ts'
 import { BadJson, parseJsonBody } from './json-body.ts'
 import { headerOf, traceparentOf } from './request-headers.ts'
 import { sendError } from './send-error.ts'
-import { SSE_HEADERS, sseFrames, sseSink } from './sse-sink.ts'
+import { SSE_HEADERS, sseSink } from './sse-sink.ts'
 
 /**
  * One URL for both eras. An Mcp-Session-Id header is ignored: there are no sessions, every request

@@ -1,8 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from '../doorbell/notification-stream.ts'
 
-export { frames as sseFrames } from '../doorbell/notification-stream.ts'
-
 /**
  * no-transform and X-Accel-Buffering keep proxies from collecting events instead of passing them.
  * The connection ends with the stream: it is of no use afterwards, and would hold up a drain.

@@ -5,7 +5,7 @@ import { type Members, membersOf, serverInfo } from './result.ts'
 import { MODERN_VERSION, negotiateVersion } from './versions.ts'
 
 /** No prompts, completions or logging: what is not declared here is "method not found". */
-export const capabilities = {
+const capabilities = {
   tools: { listChanged: true },
   resources: { subscribe: true, listChanged: true },
   experimental: { 'claude/channel': {} },

@@ -33,7 +33,7 @@ import {
  * request into the other era.
  */
 
-export type Route =
+type Route =
   | { readonly era: 'modern'; readonly message: RpcRequest | RpcNotification }
   | { readonly era: 'legacy'; readonly message: RpcMessage }
   | { readonly era: 'legacy'; readonly batch: readonly RpcMessage[] }

@@ -8,8 +8,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (char) => escapes[char] ?? '')
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => escapes[char] ?? '')
 
 const page = (title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head><body><main><h1>${escapeHtml(title)}</h1>${body}</main></body></html>`

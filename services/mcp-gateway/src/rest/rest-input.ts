@@ -11,7 +11,7 @@ const hasType = ({ type }: JsonSchema, wanted: string): boolean =>
   Array.isArray(type) ? type.includes(wanted) : type === wanted
 
 /** Text of a URL as the type that the schema wants; what does not fit is left for the validator. */
-export const coerce = (text: string, schema: JsonSchema | undefined): unknown => {
+const coerce = (text: string, schema: JsonSchema | undefined): unknown => {
   if (schema === undefined || hasType(schema, 'string')) return text
   if (hasType(schema, 'integer') && INTEGER.test(text)) return Number(text)
   if (hasType(schema, 'boolean') && (text === 'true' || text === 'false')) return text === 'true'

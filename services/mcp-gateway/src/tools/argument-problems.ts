@@ -4,7 +4,7 @@ import type { Validate } from './compile-schema.ts'
 
 /** Turns what the validator found into sentences that say where, what, and what is allowed. */
 
-export interface ArgumentProblem {
+interface ArgumentProblem {
   readonly path: string
   readonly problem: string
 }
@@ -46,7 +46,7 @@ const sentence = (error: ErrorObject, schema: JsonSchema, path: string): string 
   }
 }
 
-export const problemsOf = (schema: JsonSchema, errors: readonly ErrorObject[]): ArgumentProblem[] =>
+const problemsOf = (schema: JsonSchema, errors: readonly ErrorObject[]): ArgumentProblem[] =>
   errors.slice(0, PROBLEMS_MAX).map((error) => {
     const path = pathOf(error)
     return { path, problem: sentence(error, schema, path) }

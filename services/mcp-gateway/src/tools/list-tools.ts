@@ -14,7 +14,7 @@ const LEASE_FIELD = 'lease_ttl_seconds'
 /** A client may ask its user before these. Unless told so, it assumes it of every write. */
 const DESTRUCTIVE: ReadonlySet<string> = new Set([deleteWebhook.name, rotateWebhook.name])
 
-export const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): string =>
+const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): string =>
   `Without ${LEASE_FIELD} the lease is ${lease_seconds} seconds (${lease_is_own ? 'set for this endpoint' : "the server's default"}); at most ${LEASE_MAX_SECONDS}.`
 
 const withLease = (schema: JsonSchema, sentence: string): JsonSchema => {

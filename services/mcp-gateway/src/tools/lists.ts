@@ -8,7 +8,7 @@ import type { Arguments, ToolAnswer, ToolContext, ToolServices } from './tool-co
  * it, and failed at every try after. A page that is too long is read again with a smaller limit, so
  * that it ends where its next_cursor says and no row is cut.
  */
-export const LIST_MAX_CHARS = 20_000
+const LIST_MAX_CHARS = 20_000
 
 const TRIES_MAX = 3
 

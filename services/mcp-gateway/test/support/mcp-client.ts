@@ -1,13 +1,13 @@
-import { waitFor } from '@guildhall/testing'
+import { type EventStream, followEvents } from '@guildhall/testing'
 
 /** Plain HTTP, to see exactly what is on the wire. The official clients have tests of their own. */
 
-export interface PostOptions {
+interface PostOptions {
   readonly token?: string | undefined
   readonly headers?: Record<string, string>
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
@@ -50,7 +50,7 @@ export const request = (method: string, params: object = {}, id: number | string
   params,
 })
 
-export const modernMeta = {
+const modernMeta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
 }
@@ -75,7 +75,7 @@ export const postModern = (
   })
 }
 
-export interface ToolResult {
+interface ToolResult {
   readonly isError?: boolean
   readonly structuredContent?: Record<string, unknown>
   readonly content: readonly { type: string; text: string }[]
@@ -95,63 +95,6 @@ export const callTool = async (
 export const toolError = (result: ToolResult): Record<string, unknown> =>
   JSON.parse(result.content[0]?.text ?? '{}')
 
-export interface Notification {
-  readonly method: string
-  readonly params?: Record<string, unknown>
-}
-
-export interface EventStream {
-  readonly status: number
-  readonly headers: Headers
-  readonly messages: Notification[]
-  /** Settles when the server has ended the stream. */
-  readonly ended: Promise<void>
-  readonly open: boolean
-  until(method: string, count?: number): Promise<Notification[]>
-  close(): void
-}
-
-const follow = (response: Response, controller: AbortController): EventStream => {
-  const messages: Notification[] = []
-  let open = true
-  const pump = async (): Promise<void> => {
-    const decoder = new TextDecoder()
-    let rest = ''
-    for await (const chunk of response.body ?? []) {
-      rest += decoder.decode(chunk, { stream: true })
-      const events = rest.split('\n\n')
-      rest = events.pop() ?? ''
-      for (const event of events) {
-        const data = event.split('\n').find((line) => line.startsWith('data: '))
-        if (data !== undefined) messages.push(JSON.parse(data.slice(6)))
-      }
-    }
-  }
-  const ended = pump()
-    .catch(() => undefined)
-    .finally(() => {
-      open = false
-    })
-  return {
-    status: response.status,
-    headers: response.headers,
-    messages,
-    ended,
-    get open() {
-      return open
-    },
-    until: (method, count = 1) =>
-      waitFor(
-        () => {
-          const found = messages.filter((message) => message.method === method)
-          return found.length >= count ? found : undefined
-        },
-        { what: `${count} of ${method}; got ${JSON.stringify(messages)}` },
-      ),
-    close: () => controller.abort(),
-  }
-}
-
 /** The notification stream of the older era. */
 export const openStream = async (
   url: string,
@@ -163,7 +106,7 @@ export const openStream = async (
     headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers },
     signal: controller.signal,
   })
-  return follow(response, controller)
+  return followEvents(response, controller)
 }
 
 /** subscriptions/listen of 2026-07-28. */
@@ -187,5 +130,5 @@ export const listen = async (
     body: JSON.stringify(request('subscriptions/listen', { _meta: meta, notifications }, 'sub-1')),
     signal: controller.signal,
   })
-  return follow(response, controller)
+  return followEvents(response, controller)
 }

@@ -27,7 +27,7 @@ type Answer<Op extends Operation> = (
   input: InputOf<Op>,
 ) => Promise<OutputOf<Op>> | OutputOf<Op>
 
-export interface SeenCall {
+interface SeenCall {
   readonly name: string
   readonly input: unknown
   readonly principal: unknown

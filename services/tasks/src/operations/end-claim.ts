@@ -30,7 +30,7 @@ const keyHash = (ctx: CallContext, verb: string, input: EndInput): string | unde
   return key === undefined ? undefined : hashOf(`${verb}:${key}`)
 }
 
-export interface Ended {
+interface Ended {
   readonly before: WorkRecord
   readonly record: WorkRecord
 }

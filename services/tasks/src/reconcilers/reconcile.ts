@@ -13,7 +13,7 @@ import { isFinished } from '../work-item.ts'
  * running replicas.
  */
 
-export interface Reconciled {
+interface Reconciled {
   checked: number
   /** Records that the bucket had lost. */
   records_restored: number

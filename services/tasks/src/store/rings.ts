@@ -3,7 +3,7 @@ import { type Db, query } from '@guildhall/db'
 
 /** Which rings were written to a worker's stream, and which are due again. */
 
-export const RINGS_SHOWN = 20
+const RINGS_SHOWN = 20
 
 export const recordRung = async (db: Db, owner_id: number, rung: Rung): Promise<void> => {
   await query(() =>

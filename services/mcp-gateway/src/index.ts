@@ -1,2 +1,0 @@
-export { GatewayConfig } from './config.ts'
-export { createGateway, type Gateway } from './gateway.ts'
