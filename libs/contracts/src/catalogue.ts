@@ -52,7 +52,6 @@ export const operations = [
   agents.createAgent,
   agents.editAgent,
   agents.deactivateAgent,
-  agents.claimCredential,
   reputation.getReputation,
   reputation.unquarantineAgent,
   approvals.requestResource,

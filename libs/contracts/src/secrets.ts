@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { TaskId } from './ids.ts'
 import {
   SECRET_CALL_BODY_MAX_BYTES,
+  SECRET_CALL_TIMEOUT_MS,
   SECRET_HOSTS_MAX,
   SECRET_VALUE_MAX_BYTES,
   SECRET_VALUE_MIN_CHARS,
@@ -134,6 +135,7 @@ export const callWithSecret = operation({
   service: 'secrets',
   name: 'call_with_secret',
   family: 'secrets',
+  extra_time_ms: SECRET_CALL_TIMEOUT_MS,
   access: 'write',
   tool: true,
   summary:

@@ -7,14 +7,38 @@ import { freePort } from './free-port.ts'
 import { type NatsOptions, type NatsServer, startNats } from './nats.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 import { type RunningService, startService } from './service.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { waitFor } from './wait-for.ts'
 
 /** The whole system as processes, for tests that only know it from outside. */
 
-export type SystemService = 'mcp-gateway' | 'ingest' | 'tasks' | 'approvals'
+export type SystemService =
+  | 'mcp-gateway'
+  | 'ingest'
+  | 'tasks'
+  | 'approvals'
+  | 'reputation'
+  | 'secrets'
+  | 'verifier'
 
-const SERVICES: readonly SystemService[] = ['approvals', 'tasks', 'ingest', 'mcp-gateway']
-const WITH_DATABASE: readonly SystemService[] = ['approvals', 'tasks', 'ingest']
+const SERVICES: readonly SystemService[] = [
+  'approvals',
+  'tasks',
+  'reputation',
+  'secrets',
+  'verifier',
+  'ingest',
+  'mcp-gateway',
+]
+const WITH_DATABASE: readonly SystemService[] = [
+  'approvals',
+  'tasks',
+  'reputation',
+  'secrets',
+  'ingest',
+]
+
+type HttpService = 'mcp-gateway' | 'ingest'
 
 /** A dozen processes start at once here, perhaps on a machine that has other things to do. */
 const READY_TIMEOUT_MS = 90_000
@@ -116,6 +140,8 @@ export const startSystem = async (options: SystemOptions = {}): Promise<System> 
     LEASE_TOKEN_KEY: key(),
     TOKEN_DERIVATION_KEY: key(),
     SECRETS_MASTER_KEYS: `k1:${key()}`,
+    VAULT_MASTER_KEYS: `k1:${key()}`,
+    VERIFIER_ROOT: temporaryDirectory('verifier'),
   }
   const environmentOf = (service: SystemService): NodeJS.ProcessEnv => ({
     ...shared,
@@ -138,12 +164,10 @@ export const startSystem = async (options: SystemOptions = {}): Promise<System> 
     SERVICES.map((service) =>
       startReplicas(service, count(service), async (index) => {
         const ops_port = await freePort()
-        const http_port = {
-          'mcp-gateway': gateway_ports,
-          ingest: ingest_ports,
-          tasks: [],
-          approvals: [],
-        }[service][index]
+        const http_ports = { 'mcp-gateway': gateway_ports, ingest: ingest_ports }
+        const http_port = Object.hasOwn(http_ports, service)
+          ? http_ports[service as HttpService][index]
+          : undefined // as just asked
         return {
           env: {
             ...environmentOf(service),

@@ -16,43 +16,8 @@ import {
 } from '@guildhall/contracts'
 import t from 'tap'
 import { type Fixture, newUserId, setup } from './support/gateway.ts'
+import { call, type RestAnswer } from './support/rest-client.ts'
 import { newTodoId, todoRow } from './support/todos.ts'
-
-interface RestAnswer {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: Record<string, unknown>
-}
-
-interface RestOptions {
-  readonly token?: string
-  readonly cookie?: string
-  readonly csrf?: string
-  readonly body?: unknown
-  readonly headers?: Record<string, string>
-}
-
-const call = async (
-  f: Fixture,
-  method: string,
-  path: string,
-  { token, cookie, csrf, body, headers = {} }: RestOptions = {},
-): Promise<RestAnswer> => {
-  const response = await fetch(`${f.gateway.url}${path}`, {
-    method,
-    headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(cookie === undefined ? {} : { cookie }),
-      ...(csrf === undefined ? {} : { 'x-csrf-token': csrf }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  const parsed = text.startsWith('{') ? JSON.parse(text) : { text }
-  return { status: response.status, headers: response.headers, body: parsed }
-}
 
 const user = { user_id: newUserId(), username: 'ada', created_at: '2030-01-01T00:00:00.000Z' }
 
@@ -138,7 +103,7 @@ t.test('bad input is a 400 that names the field', async (t) => {
 })
 
 t.test('only an owner gets in: no agent, no stranger', async (t) => {
-  const f = await setup(t)
+  const f = await setup(t, { ADDRESS_RATE_PER_SECOND: '100000', ADDRESS_RATE_BURST: '100000' })
   const { token } = await f.vend()
   const routes = operations.flatMap((op: Operation) => routesOf(op))
   t.ok(routes.length > 20)
@@ -327,7 +292,10 @@ t.test('the OpenAPI document has every route of the contract', async (t) => {
     Object.entries(methods).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
   )
   const expected = operations.flatMap((op: Operation) =>
-    routesOf(op).map(({ method, path }) => `${method.toLowerCase()} ${path} ${op.name}`),
+    routesOf(op).map(
+      ({ method, path, fixed = {} }) =>
+        `${method.toLowerCase()} ${path} ${[op.name, ...Object.values(fixed)].join('_')}`,
+    ),
   )
   t.strictSame(described.toSorted(), expected.toSorted())
   t.match(paths['/api/todos/{id}']?.get, {

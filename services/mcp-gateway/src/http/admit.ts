@@ -69,13 +69,14 @@ export const unauthenticated = (): ServiceError =>
 
 export type AgentCaller = Identified & { readonly kind: 'agent' }
 
-/** Who calls /mcp. */
-export const admitAgent = (services: HttpServices, request: FastifyRequest): AgentCaller => {
+/** Who calls /mcp: an agent by its endpoint's credential, or a person by an API token. */
+export const admitCaller = (services: HttpServices, request: FastifyRequest): Identified => {
   const caller = services.identity.identify(bearerOf(request))
-  if (caller?.kind !== 'agent') {
+  if (caller === undefined) {
     chargeAddress(services, addressOf(services, request))
     throw unauthenticated()
   }
+  if (caller.kind === 'human') return caller
   const { networks } = caller.view
   if (networks.length > 0 && !isWithin(networks, addressOf(services, request))) {
     throw new ServiceError('forbidden', 'this credential may not be used from this address')
@@ -83,11 +84,12 @@ export const admitAgent = (services: HttpServices, request: FastifyRequest): Age
   return caller
 }
 
-export const chargeEndpoint = (
-  { limiter }: HttpServices,
-  { view }: AgentCaller,
-  calls = 1,
-): void => {
+export const chargeCaller = (services: HttpServices, caller: Identified, calls = 1): void => {
+  if (caller.kind === 'human') chargeHuman(services, caller.user_id, calls)
+  else chargeEndpoint(services, caller, calls)
+}
+
+const chargeEndpoint = ({ limiter }: HttpServices, { view }: AgentCaller, calls: number): void => {
   const { endpoint_id, rate_limit } = view.endpoint
   const tokens = Math.min(calls, rate_limit.burst)
   const wait_seconds = limiter.take(endpoint_id, rate_limit, monotonic_ms(), tokens)
@@ -96,7 +98,8 @@ export const chargeEndpoint = (
 
 const HUMAN_LIMIT = { per_second: 20, burst: 100 }
 
-export const chargeHuman = ({ limiter }: HttpServices, user_id: number): void => {
-  const wait_seconds = limiter.take(`human ${user_id}`, HUMAN_LIMIT, monotonic_ms())
+export const chargeHuman = ({ limiter }: HttpServices, user_id: number, calls = 1): void => {
+  const tokens = Math.min(calls, HUMAN_LIMIT.burst)
+  const wait_seconds = limiter.take(`human ${user_id}`, HUMAN_LIMIT, monotonic_ms(), tokens)
   if (wait_seconds > 0) throw tooMany(wait_seconds)
 }

@@ -2,6 +2,8 @@ import { ServiceError } from '@guildhall/contracts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sseFrames } from '../doorbell/notification-stream.ts'
 import { legacySubscriber, listenSubscriber, type Subscriber } from '../doorbell/subscriber.ts'
+import { humanView } from '../identity/endpoint-view.ts'
+import type { Identified, Identity } from '../identity/identity.ts'
 import { errorText, RpcError, rpcCodes } from '../protocol/json-rpc.ts'
 import { acknowledgement, isEmptyFilter, listenResult } from '../protocol/listen.ts'
 import type { McpHeaders } from '../protocol/modern-envelope.ts'
@@ -11,8 +13,8 @@ import { isModernVersion } from '../protocol/versions.ts'
 import type { ToolContext } from '../tools/tool-context.ts'
 import {
   type AgentCaller,
-  admitAgent,
-  chargeEndpoint,
+  admitCaller,
+  chargeCaller,
   checkLoaded,
   checkPerimeter,
 } from './admit.ts'
@@ -32,7 +34,7 @@ const PATH = '/mcp'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    agent: AgentCaller | null
+    caller: Identified | null
   }
 }
 
@@ -50,45 +52,51 @@ const accepts = ({ headers }: FastifyRequest, type: string): boolean => {
 const notAcceptable = (types: string): ServiceError =>
   new ServiceError('invalid_argument', `the Accept header must list ${types}`)
 
-const agentOf = ({ agent }: FastifyRequest): AgentCaller => {
-  if (agent === null) throw new ServiceError('unauthenticated', 'a live credential is needed')
-  return agent
+const callerOf = ({ caller }: FastifyRequest): Identified => {
+  if (caller === null) throw new ServiceError('unauthenticated', 'a live credential is needed')
+  return caller
+}
+
+type Whose = Pick<ToolContext, 'view' | 'endpoint' | 'principal' | 'live'>
+
+const contextOf = (identity: Identity, caller: Identified): Whose => {
+  if (caller.kind === 'human') {
+    const { user_id, live } = caller
+    return { view: humanView, principal: { kind: 'human', user_id }, live }
+  }
+  const { view, credential } = caller
+  const live = (): boolean => identity.stillLive(credential) !== undefined
+  return { view, endpoint: view, principal: view.principal, live }
 }
 
 const toolContext = (
   { identity }: HttpServices,
   request: FastifyRequest,
   reply: FastifyReply,
-): ToolContext => {
-  const { view, credential } = agentOf(request)
-  return {
-    view,
-    principal: view.principal,
-    request_id: request.id,
-    traceparent: traceparentOf(request),
-    gone: () => reply.raw.destroyed || request.raw.socket.destroyed,
-    live: () => identity.stillLive(credential) !== undefined,
-  }
-}
+): ToolContext => ({
+  ...contextOf(identity, callerOf(request)),
+  request_id: request.id,
+  traceparent: traceparentOf(request),
+  gone: () => reply.raw.destroyed || request.raw.socket.destroyed,
+})
 
 /** Before the body is read: nothing of a request that will be refused is worth parsing. */
 const admit = (services: HttpServices) => async (request: FastifyRequest, reply: FastifyReply) => {
   checkPerimeter(services, request)
   allowOrigin(request, reply)
   checkLoaded(services)
-  const agent = admitAgent(services, request)
-  chargeEndpoint(services, agent)
-  request.agent = agent
+  const caller = admitCaller(services, request)
+  chargeCaller(services, caller)
+  request.caller = caller
 }
 
 const openStream = (
   { doorbell }: HttpServices,
-  request: FastifyRequest,
+  { view, credential }: AgentCaller,
   reply: FastifyReply,
   subscriber: Subscriber,
   greeting?: string,
 ): FastifyReply => {
-  const { view, credential } = agentOf(request)
   if (!doorbell.hasRoom(view.endpoint.endpoint_id)) {
     throw new ServiceError('rate_limited', 'this endpoint has too many notification streams', {
       retry_after_seconds: 30,
@@ -164,14 +172,17 @@ const handlePost =
       return sendAnswer(reply, { status: 400, text: errorText(null, parse_error) })
     }
     const more = callCount(body) - 1
-    if (more > 0) chargeEndpoint(services, agentOf(request), more)
+    if (more > 0) chargeCaller(services, callerOf(request), more)
     const context = toolContext(services, request, reply)
     const served: Served = await serveBody(services.tools, context, body, headers)
     if (!('listen' in served)) return sendAnswer(reply, served)
     const { listen, id } = served
     const greeting = acknowledgement(listen, id, queueUri)
-    if (isEmptyFilter(listen)) return sendEvents(reply, [greeting, listenResult(id)])
-    return openStream(services, request, reply, listenSubscriber(listen, id), greeting)
+    const caller = callerOf(request)
+    if (isEmptyFilter(listen) || caller.kind === 'human') {
+      return sendEvents(reply, [greeting, listenResult(id)])
+    }
+    return openStream(services, caller, reply, listenSubscriber(listen, id), greeting)
   }
 
 const handleGet =
@@ -181,7 +192,10 @@ const handleGet =
     if (!accepts(request, 'text/event-stream')) {
       return sendError(reply, notAcceptable('text/event-stream'), { status: 406 })
     }
-    return openStream(services, request, reply, legacySubscriber)
+    const caller = callerOf(request)
+    // Rings go to the queues of an endpoint. To a client this status says: no stream here.
+    if (caller.kind === 'human') return refuseMethod(request, reply)
+    return openStream(services, caller, reply, legacySubscriber)
   }
 
 const refuseMethod = async (
@@ -193,7 +207,7 @@ const refuseMethod = async (
 }
 
 export const addMcpRoute = (app: FastifyInstance, services: HttpServices): void => {
-  app.decorateRequest('agent', null)
+  app.decorateRequest('caller', null)
   const onRequest = admit(services)
   app.post(PATH, { onRequest }, handlePost(services))
   app.get(PATH, { onRequest, exposeHeadRoute: false }, handleGet(services))

@@ -20,7 +20,12 @@ import { type EndpointView, isLive, viewOf } from './endpoint-view.ts'
 
 export type Identified =
   | { readonly kind: 'agent'; readonly view: EndpointView; readonly credential: string }
-  | { readonly kind: 'human'; readonly user_id: UserId }
+  | {
+      readonly kind: 'human'
+      readonly user_id: UserId
+      /** Asked again during a long wait. */
+      readonly live: () => boolean
+    }
 
 export type IdentityChange =
   | {
@@ -85,6 +90,14 @@ export const createIdentity = ({ bus, clock, log }: IdentityOptions): Identity =
     return !record.revoked && view !== undefined && isLive(view, clock.now()) ? view : undefined
   }
 
+  const liveHuman = (credential: string): UserId | undefined => {
+    const record = mirror.get(credential)
+    if (record === undefined || 'endpoint' in record || record.kind !== 'api_token')
+      return undefined
+    const expired = record.expires_at !== null && record.expires_at <= clock.now()
+    return record.revoked || expired ? undefined : record.user_id
+  }
+
   return {
     name: 'identity',
     start: mirror.start,
@@ -95,14 +108,11 @@ export const createIdentity = ({ bus, clock, log }: IdentityOptions): Identity =
     identify: (token) => {
       if (token === undefined || !TOKEN.test(token)) return undefined
       const credential = credentialKey(token)
-      const record = mirror.get(credential)
-      if (record === undefined || 'endpoint' in record) return undefined
-      if (record.kind === 'endpoint') {
-        const view = stillLive(credential)
-        return view === undefined ? undefined : { kind: 'agent', view, credential }
-      }
-      const expired = record.expires_at !== null && record.expires_at <= clock.now()
-      return record.revoked || expired ? undefined : { kind: 'human', user_id: record.user_id }
+      const view = stillLive(credential)
+      if (view !== undefined) return { kind: 'agent', view, credential }
+      const user_id = liveHuman(credential)
+      if (user_id === undefined) return undefined
+      return { kind: 'human', user_id, live: () => liveHuman(credential) !== undefined }
     },
     onChange: (listener) => {
       listeners.add(listener)

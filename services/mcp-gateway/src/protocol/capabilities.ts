@@ -1,4 +1,4 @@
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import type { CallerView } from '../identity/endpoint-view.ts'
 import { instructionsFor } from './instructions.ts'
 import type { Params } from './json-rpc.ts'
 import { type Members, membersOf, serverInfo } from './result.ts'
@@ -12,7 +12,7 @@ const capabilities = {
 } as const
 
 /** A pure function of its input: no session begins, so any replica may answer the next request. */
-export const initialize = (view: EndpointView, params: Params): Members =>
+export const initialize = (view: CallerView, params: Params): Members =>
   membersOf({
     protocolVersion: negotiateVersion(params.protocolVersion),
     capabilities,
@@ -21,7 +21,7 @@ export const initialize = (view: EndpointView, params: Params): Members =>
   })
 
 /** Only modern revisions: a client that picks one of these is to send it with each request. */
-export const discover = (view: EndpointView): Members =>
+export const discover = (view: CallerView): Members =>
   membersOf({
     supportedVersions: [MODERN_VERSION],
     capabilities,

@@ -4,7 +4,7 @@ import {
   LEASE_MAX_SECONDS,
   RINGS_ON_ATTACH,
 } from '@guildhall/contracts'
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import type { CallerView } from '../identity/endpoint-view.ts'
 import { serverInfo } from './result.ts'
 
 /**
@@ -12,7 +12,7 @@ import { serverInfo } from './result.ts'
  * worker that lost its lease, sat idle, or acted on work that was no longer its own. All numbers
  * come from the constants and from the endpoint.
  */
-const write = ({ lease_seconds, lease_is_own }: EndpointView): string => {
+const write = ({ lease_seconds, lease_is_own }: CallerView): string => {
   const whose = lease_is_own
     ? `this endpoint's own setting; the server's default is ${LEASE_DEFAULT_SECONDS}`
     : "the server's default"
@@ -32,9 +32,9 @@ const write = ({ lease_seconds, lease_is_own }: EndpointView): string => {
   ].join('\n')
 }
 
-const written = new WeakMap<EndpointView, string>()
+const written = new WeakMap<CallerView, string>()
 
-export const instructionsFor = (view: EndpointView): string => {
+export const instructionsFor = (view: CallerView): string => {
   const known = written.get(view)
   if (known !== undefined) return known
   const text = write(view)

@@ -1,4 +1,4 @@
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import type { CallerView } from '../identity/endpoint-view.ts'
 import {
   isObject,
   notificationText,
@@ -48,7 +48,7 @@ const wantsChannel = (params: Params): boolean => {
   return isObject(experimental) && 'claude/channel' in experimental
 }
 
-export const readListenFilter = (params: Params, view: EndpointView): ListenFilter => {
+export const readListenFilter = (params: Params, view: CallerView): ListenFilter => {
   const filter = params.notifications
   if (!isObject(filter)) throw invalid('params.notifications must be an object')
   readFlag(filter, 'promptsListChanged')

@@ -1,12 +1,6 @@
-import {
-  listTodos,
-  listWebhookEvents,
-  type Operation,
-  QueueName,
-  toServiceError,
-} from '@guildhall/contracts'
+import { listTodos, listWebhookEvents, QueueName, toServiceError } from '@guildhall/contracts'
 import { forward } from '../calls/forward.ts'
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import { type CallerView, mayUse } from '../identity/endpoint-view.ts'
 import type { ToolContext, ToolServices } from '../tools/tool-context.ts'
 import { RpcError, rpcCodes } from './json-rpc.ts'
 import { type Members, membersOf } from './result.ts'
@@ -22,16 +16,13 @@ const EVENT_ROWS = 50
 export const queueUri = (queue: string): string => `${QUEUE_PREFIX}${queue}`
 
 /** The queue that a URI names, if it is one that this endpoint may use. */
-export const grantedQueue = (view: EndpointView, uri: string): string | undefined => {
+export const grantedQueue = (view: CallerView, uri: string): string | undefined => {
   if (!uri.startsWith(QUEUE_PREFIX)) return undefined
   const queue = uri.slice(QUEUE_PREFIX.length)
   return QueueName.safeParse(queue).success && view.queues.has(queue) ? queue : undefined
 }
 
-const mayCallTool = (view: EndpointView, op: Operation): boolean =>
-  view.grants.has(op.grant ?? op.name)
-
-export const listResources = (view: EndpointView): Members => {
+export const listResources = (view: CallerView): Members => {
   const queues = [...view.queues].map((queue) => ({
     uri: queueUri(queue),
     name: queue,
@@ -47,14 +38,14 @@ export const listResources = (view: EndpointView): Members => {
     mimeType: JSON_TYPE,
   }
   return membersOf({
-    resources: mayCallTool(view, listWebhookEvents) ? [...queues, events] : queues,
+    resources: mayUse(view, listWebhookEvents) ? [...queues, events] : queues,
   })
 }
 
 export const listResourceTemplates = (): Members => membersOf({ resourceTemplates: [] })
 
 const readQueue = async (services: ToolServices, context: ToolContext, queue: string) => {
-  if (!mayCallTool(context.view, listTodos)) {
+  if (!mayUse(context.view, listTodos)) {
     return { queue, note: 'This endpoint may not list todos. Take work with claim_next.' }
   }
   const args = { queue, state: 'pending', limit: QUEUE_ROWS }
@@ -74,7 +65,7 @@ const contentOf = (
   context: ToolContext,
   uri: string,
 ): Promise<object> | undefined => {
-  if (uri === EVENTS_URI && mayCallTool(context.view, listWebhookEvents)) {
+  if (uri === EVENTS_URI && mayUse(context.view, listWebhookEvents)) {
     return readEvents(services, context)
   }
   const queue = grantedQueue(context.view, uri)

@@ -1,4 +1,4 @@
-import { LoginInput, login, ServiceError, type User } from '@guildhall/contracts'
+import { claimCredential, LoginInput, login, ServiceError, type User } from '@guildhall/contracts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { addressOf, chargeAddress, checkLoaded, checkPerimeter } from '../http/admit.ts'
@@ -102,6 +102,17 @@ const addApi = (app: FastifyInstance, services: HttpServices): void => {
   app.post('/api/login', { onRequest: guard }, async (request, reply) => {
     chargeAddress(services, addressOf(services, request))
     return logIn(services, request, reply, readProof(readJson(request.body)))
+  })
+  // For whoever was given the one-time token of a new agent's credential: it proves enough.
+  app.post('/api/credentials/claim', { onRequest: guard }, async (request, reply) => {
+    chargeAddress(services, addressOf(services, request))
+    const parsed = claimCredential.input.safeParse(readJson(request.body))
+    if (!parsed.success) throw new ServiceError('invalid_argument', 'give claim_token')
+    void reply.header('cache-control', 'no-store')
+    return services.caller.call(claimCredential, parsed.data, {
+      request_id: request.id,
+      idempotency_key: `credential-${request.id}`,
+    })
   })
   app.post('/api/logout', { onRequest: guard }, async (request, reply) => {
     const { session } = await admitOwner(services, request)

@@ -59,15 +59,30 @@ const errorResponses = ({ op }: RestOperation): object => {
   )
 }
 
+/** Of several routes to one operation each is named after what it decides. */
+const operationId = ({ op, fixed }: RestOperation): string =>
+  [op.name, ...Object.values(fixed)].join('_')
+
+const nextCursor = {
+  'X-Next-Cursor': {
+    description: 'The cursor of the next page; absent on the last',
+    schema: { type: 'string' },
+  },
+}
+
 const describe = (rest: RestOperation): object => ({
-  operationId: rest.op.name,
+  operationId: operationId(rest),
   summary: rest.op.summary,
   tags: [rest.op.family],
   'x-grant': grantOf(rest.op),
   parameters: parameters(rest),
   ...requestBody(rest),
   responses: {
-    200: { description: 'Done', content: content(rest.output_schema) },
+    200: {
+      description: 'Done',
+      ...(rest.list === undefined ? {} : { headers: nextCursor }),
+      content: content(rest.output_schema),
+    },
     ...errorResponses(rest),
   },
 })

@@ -26,8 +26,7 @@ const byToken = (services: HttpServices, token: string): Owner | undefined => {
   const caller = services.identity.identify(token)
   // An agent's credential is for /mcp. What an owner may do, no agent may do by another door.
   if (caller?.kind !== 'human') return undefined
-  const live = (): boolean => services.identity.identify(token) !== undefined
-  return { user_id: caller.user_id, live }
+  return { user_id: caller.user_id, live: caller.live }
 }
 
 const bySession = async (services: HttpServices, cookie: string): Promise<Owner | undefined> => {

@@ -40,13 +40,23 @@ const handle =
     checkArguments(rest.input_schema, rest.validate, input)
     const context = callContext(owner, request, reply)
     const key = headerOf(request.headers['idempotency-key'])
-    const { output, undo } = await callOperation(services.tools, context, rest.op, input, key)
+    const whole = { ...input, ...rest.fixed }
+    const { output, undo } = await callOperation(services.tools, context, rest.op, whole, key)
     if (undo !== undefined) {
       if (reply.raw.destroyed) await undo()
       else reply.raw.once('close', () => reply.raw.writableFinished || void undo())
     }
-    return output
+    return rest.list === undefined ? output : listOf(rest.list, output, reply)
   }
+
+/** For contracts that are a bare array: where the next page begins stands in a header. */
+const NEXT_CURSOR = 'x-next-cursor'
+
+const listOf = (name: string, output: unknown, reply: FastifyReply): unknown => {
+  const fields = output as Readonly<Record<string, unknown>> // parsed by the caller
+  if (typeof fields.next_cursor === 'string') void reply.header(NEXT_CURSOR, fields.next_cursor)
+  return fields[name]
+}
 
 const addOperations = (app: FastifyInstance, services: HttpServices): void => {
   app.decorateRequest('owner', null)

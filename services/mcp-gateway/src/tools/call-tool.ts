@@ -9,6 +9,7 @@ import {
 import { type Claimed, callClaim, callClaimNext } from '../calls/claims.ts'
 import { forward } from '../calls/forward.ts'
 import { toolCalls, toolSeconds } from '../gateway-metrics.ts'
+import { mayUse } from '../identity/endpoint-view.ts'
 import { isObject, RpcError, rpcCodes } from '../protocol/json-rpc.ts'
 import { toolErrorMembers, toolMembers } from '../protocol/result.ts'
 import { checkArguments } from './argument-problems.ts'
@@ -47,7 +48,13 @@ const run = async (
 }
 
 const checkGrant = ({ op, grant }: Tool, { view }: ToolContext): void => {
-  if (view.grants.has(grant) && op.human_only !== true) return
+  if (mayUse(view, op)) return
+  if (op.human_only === true && !view.human) {
+    throw new ServiceError('forbidden', `${op.name} is for people, and this is an agent`, {
+      what_to_do: 'Ask your owner to do it.',
+      details: { tool: op.name },
+    })
+  }
   throw new ServiceError('forbidden', `this endpoint is not granted ${op.name}`, {
     details: { tool: op.name, grant },
   })

@@ -1,4 +1,9 @@
-import { describeDefaultLease, setDefaultLease } from '@guildhall/contracts'
+import {
+  describeDefaultLease,
+  type Endpoint,
+  ServiceError,
+  setDefaultLease,
+} from '@guildhall/contracts'
 import { forward } from '../calls/forward.ts'
 import { untilEndpoint } from '../identity/identity.ts'
 import { toolMembers } from '../protocol/result.ts'
@@ -8,11 +13,16 @@ import type { Arguments, ToolAnswer, ToolContext, ToolServices } from './tool-co
 const MIRROR_WAIT_MS = 2_000
 
 /** The endpoint that authenticated this call says it all: no service is asked. */
-export const callGetDefaultLease = ({ view }: ToolContext): ToolAnswer => ({
-  members: toolMembers(
-    JSON.stringify(describeDefaultLease(view.endpoint.default_lease_ttl_seconds)),
-  ),
-})
+export const callGetDefaultLease = (context: ToolContext): ToolAnswer => {
+  const { default_lease_ttl_seconds } = endpointOf(context)
+  return { members: toolMembers(JSON.stringify(describeDefaultLease(default_lease_ttl_seconds))) }
+}
+
+/** A person is not granted these tools, so there always is one. */
+const endpointOf = ({ endpoint }: ToolContext): Endpoint => {
+  if (endpoint !== undefined) return endpoint.endpoint
+  throw new ServiceError('forbidden', 'a default lease belongs to an endpoint')
+}
 
 /** Answers once this replica's next call will see the new value. */
 export const callSetDefaultLease = async (
@@ -24,7 +34,7 @@ export const callSetDefaultLease = async (
   const wanted = output.default_lease_ttl_seconds
   const shown = await untilEndpoint(
     services.identity,
-    context.view.endpoint.endpoint_id,
+    endpointOf(context).endpoint_id,
     ({ endpoint }) => endpoint.default_lease_ttl_seconds === wanted,
     MIRROR_WAIT_MS,
   )

@@ -4,7 +4,7 @@ import {
   LEASE_MAX_SECONDS,
   rotateWebhook,
 } from '@guildhall/contracts'
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import { type CallerView, mayUse } from '../identity/endpoint-view.ts'
 import { type Members, membersOf } from '../protocol/result.ts'
 import { type Tool, toolCatalogue } from './tool-catalogue.ts'
 
@@ -14,7 +14,7 @@ const LEASE_FIELD = 'lease_ttl_seconds'
 /** A client may ask its user before these. Unless told so, it assumes it of every write. */
 const DESTRUCTIVE: ReadonlySet<string> = new Set([deleteWebhook.name, rotateWebhook.name])
 
-const leaseSentence = ({ lease_seconds, lease_is_own }: EndpointView): string =>
+const leaseSentence = ({ lease_seconds, lease_is_own }: CallerView): string =>
   `Without ${LEASE_FIELD} the lease is ${lease_seconds} seconds (${lease_is_own ? 'set for this endpoint' : "the server's default"}); at most ${LEASE_MAX_SECONDS}.`
 
 const withLease = (schema: JsonSchema, sentence: string): JsonSchema => {
@@ -23,7 +23,7 @@ const withLease = (schema: JsonSchema, sentence: string): JsonSchema => {
   return { ...schema, properties: { ...properties, [LEASE_FIELD]: field } }
 }
 
-const describeTool = ({ op, input_schema, output_schema }: Tool, view: EndpointView): object => {
+const describeTool = ({ op, input_schema, output_schema }: Tool, view: CallerView): object => {
   const leased = LEASE_FIELD in (input_schema.properties as object) // the schema of an object
   const sentence = leaseSentence(view)
   return {
@@ -39,13 +39,13 @@ const describeTool = ({ op, input_schema, output_schema }: Tool, view: EndpointV
   }
 }
 
-const listed = new WeakMap<EndpointView, Members>()
+const listed = new WeakMap<CallerView, Members>()
 
 /** Granted tools only, in the order of the catalogue, so that a model's prompt cache holds. */
-export const listTools = (view: EndpointView): Members => {
+export const listTools = (view: CallerView): Members => {
   const known = listed.get(view)
   if (known !== undefined) return known
-  const granted = [...toolCatalogue.values()].filter((tool) => view.grants.has(tool.grant))
+  const granted = [...toolCatalogue.values()].filter(({ op }) => mayUse(view, op))
   const members = membersOf({ tools: granted.map((tool) => describeTool(tool, view)) })
   listed.set(view, members)
   return members

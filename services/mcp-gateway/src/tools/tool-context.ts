@@ -1,5 +1,5 @@
 import type { CallContext, CallServices } from '../calls/call-context.ts'
-import type { EndpointView } from '../identity/endpoint-view.ts'
+import type { CallerView, EndpointView } from '../identity/endpoint-view.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Members } from '../protocol/result.ts'
 
@@ -10,7 +10,9 @@ export interface ToolServices extends CallServices {
 }
 
 export interface ToolContext extends CallContext {
-  readonly view: EndpointView
+  readonly view: CallerView
+  /** Absent when a person calls. */
+  readonly endpoint?: EndpointView
 }
 
 export interface ToolAnswer {

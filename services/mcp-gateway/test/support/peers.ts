@@ -8,6 +8,7 @@ import {
   serveOperations,
 } from '@guildhall/bus'
 import {
+  claimCredential,
   type InputOf,
   login,
   type Operation,
@@ -34,6 +35,9 @@ interface SeenCall {
   readonly idempotency_key: string | undefined
 }
 
+/** Called for callers who are nobody yet. */
+const anonymous: readonly Operation[] = [login, claimCredential]
+
 export class Peer {
   readonly calls: SeenCall[] = []
   readonly #answers = new Map<string, Answer<Operation>>()
@@ -56,9 +60,9 @@ export class Peer {
   async start(): Promise<void> {
     const { url, service, log } = this.#options
     this.#bus = await connectBus({ url, service, log })
-    const own = [...operations, login].filter((op: Operation) => op.service === service)
+    const own = [...operations, ...anonymous].filter((op: Operation) => op.service === service)
     const bindings = own.map((op: Operation) =>
-      op.name === login.name
+      anonymous.some(({ name }) => name === op.name)
         ? bindAnonymous(op, (ctx, input) => this.#answer(op, ctx, input))
         : bind(op, (ctx, input) => this.#answer(op, ctx, input)),
     )
