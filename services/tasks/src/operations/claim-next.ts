@@ -65,7 +65,7 @@ export const handleClaimNext =
       if (own !== undefined) {
         const data = await answerBody(tasks, own.value)
         const { row, payload, lease } = claimParts(tasks, request, own.value, own.revision, data)
-        return { empty: false, todo: { ...row, ...payload }, ...lease }
+        return { empty: false, todo: Object.assign({}, row, payload), ...lease }
       }
     }
     // Waiting is about the caller, whose clock is the machine's; leases are judged by ours.
@@ -83,7 +83,7 @@ export const handleClaimNext =
           taken.revision,
           taken.data,
         )
-        return { empty: false, todo: { ...row, ...payload }, ...lease }
+        return { empty: false, todo: Object.assign({}, row, payload), ...lease }
       }
       const left_ms = wait_until - Date.now()
       if (left_ms <= 0) return { empty: true }
