@@ -91,8 +91,11 @@ const measure = async (arm: Arm, operations: number): Promise<Measured> => {
   return { ...round, cpu_ms, settle_seconds: seconds_since(settling_ms) }
 }
 
-/** The first finds out how fast the arms are; the second is as long as the measured ones. */
-const WARM_UP_ROUNDS = 2
+/**
+ * The first finds out how fast the arms are; the others are as long as the measured ones, until the
+ * processes of both arms have compiled what they run: they are young here, and old in production.
+ */
+const WARM_UP_ROUNDS = 5
 
 export type Progress = (text: string) => void
 

@@ -57,6 +57,17 @@ const connectedInTime = async (bus: Bus): Promise<boolean> => {
   return true
 }
 
+const principalTexts = new WeakMap<Principal, string>()
+
+/** Whoever makes many calls is described by the same object each time. It is never changed. */
+const principalText = (principal: Principal): string => {
+  const known = principalTexts.get(principal)
+  if (known !== undefined) return known
+  const text = headerJson(principal)
+  principalTexts.set(principal, text)
+  return text
+}
+
 const readAnswer = <Op extends Operation>(op: Op, message: Msg): OutputOf<Op> => {
   const text = Buffer.from(message.data).toString('utf8')
   if (message.headers?.has(headerNames.error) === true) {
@@ -83,8 +94,8 @@ export const createCaller = (bus: Bus): Caller => {
         return await bus.nc.request(subject, data, {
           timeout: timeout_ms,
           headers: toHeaders({
-            ...fields,
             [headerNames.deadline]: String(Date.now() + timeout_ms),
+            ...fields,
           }),
         })
       } catch (error) {
@@ -103,7 +114,7 @@ export const createCaller = (bus: Bus): Caller => {
         [headerNames.request_id]: options.request_id ?? newRequestId(),
         ...(options.principal === undefined
           ? {}
-          : { [headerNames.principal]: headerJson(options.principal) }),
+          : { [headerNames.principal]: principalText(options.principal) }),
         ...(options.idempotency_key === undefined
           ? {}
           : { [headerNames.idempotency_key]: headerJson(options.idempotency_key) }),

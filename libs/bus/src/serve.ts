@@ -50,7 +50,7 @@ export const bind = <Op extends Operation>(op: Op, handler: Handler<Op>): Bindin
     if (!mayCall(principal, op)) {
       throw new ServiceError('forbidden', `this endpoint is not granted ${op.name}`)
     }
-    return handler({ ...ctx, principal }, parseInput(op, input))
+    return handler({ principal, ...ctx }, parseInput(op, input))
   },
 })
 

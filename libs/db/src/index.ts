@@ -8,4 +8,4 @@ export {
   outboxMigration,
   outboxRelay,
 } from './outbox.ts'
-export { canQuery, query, transaction } from './transaction.ts'
+export { canQuery, query, statement, transaction } from './transaction.ts'

@@ -32,12 +32,10 @@ t.test('lost messages, records and rows come back, and the work can be done', as
     filter: `$KV.${buckets.work}.${workKey(s.owner_id, two.id)}`,
   })
   await s.db('todos').where({ id: one.id }).update({ revision: 0, state: 'failed' })
-  t.match(await reconcileOnce(s.tasks), {
-    records_restored: 1,
-    messages_restored: 2,
-    reprojected: 1,
-    without_payload: 0,
-  })
+  const report = await reconcileOnce(s.tasks)
+  t.match(report, { records_restored: 1, messages_restored: 2, without_payload: 0 })
+  // The restored record is projected by this or by the consumer, whoever comes first.
+  t.ok(report.reprojected >= 1)
   const first = await worker.next()
   const second = await worker.next()
   t.strictSame([first.todo?.payload, second.todo?.payload], [{ n: 1 }, { n: 2 }])

@@ -12,7 +12,7 @@ import { readBody } from '../work-messages.ts'
  */
 
 const BATCH = 200
-/** A transaction costs about as much for one revision as for fifty. */
+/** A commit costs about as much for one revision as for fifty. */
 const LINGER_MS = 50
 
 const OPERATION_HEADER = 'KV-Operation'

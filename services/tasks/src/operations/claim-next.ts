@@ -60,7 +60,7 @@ const answer = (
   data: Uint8Array | undefined,
 ): OutputOf<typeof claimNext> => {
   const { row, payload, lease } = claimParts(tasks, request, record, revision, data)
-  return { empty: false, todo: { ...row, ...payload }, ...lease }
+  return { empty: false, todo: Object.assign({}, row, payload), ...lease }
 }
 
 export const handleClaimNext =

@@ -1,5 +1,5 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
-import { type Db, type Trx, transaction } from '@guildhall/db'
+import { type Db, statement } from '@guildhall/db'
 import { openAttempt } from '../work-item.ts'
 import { firstRing } from './rings.ts'
 
@@ -10,13 +10,19 @@ export interface Revision {
   readonly revision: number
 }
 
-/** jsonb takes neither NUL nor half a surrogate pair; nothing that is shown needs them. */
-const storable = (_key: string, value: unknown): unknown =>
+const withoutUnstorable = (_key: string, value: unknown): unknown =>
   typeof value === 'string'
     ? Buffer.from(value.replaceAll('\u0000', ''), 'utf8').toString('utf8')
     : value
 
-const toJson = (value: unknown): string => JSON.stringify(value, storable)
+/** How JSON writes NUL and half a surrogate pair. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/
+
+/** jsonb takes neither NUL nor half a surrogate pair; nothing that is shown needs them. */
+const toJson = (value: unknown): string => {
+  const json = JSON.stringify(value)
+  return UNSTORABLE.test(json) ? JSON.stringify(value, withoutUnstorable) : json
+}
 
 const timestamp = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
@@ -47,42 +53,6 @@ const todoColumns = ({ record, revision }: Revision, unsent: boolean) => {
   }
 }
 
-const writeTodos = async (
-  trx: Trx,
-  revisions: readonly Revision[],
-  unsent: ReadonlySet<string>,
-): Promise<void> => {
-  await trx.raw(
-    `insert into todos (id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
-       claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
-       attempts_total, record, revision, rings_done, next_ring_at, unsent_since)
-     select id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
-       claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
-       attempts_total, record, revision, rings_done, next_ring_at, unsent_since
-     from jsonb_to_recordset(?::jsonb) as r (id text, owner_id bigint, queue text, priority text,
-       state text, dead_letter boolean, created_at timestamptz, updated_at timestamptz,
-       claimable_at timestamptz, lease_until timestamptz, next_retry_at timestamptz,
-       holder_endpoint_id text, claim_key_hash text, attempts_total integer, record jsonb,
-       revision bigint, rings_done integer, next_ring_at timestamptz, unsent_since timestamptz)
-     order by id
-     on conflict (id) do update set
-       state = excluded.state, dead_letter = excluded.dead_letter,
-       updated_at = excluded.updated_at, claimable_at = excluded.claimable_at,
-       lease_until = excluded.lease_until, next_retry_at = excluded.next_retry_at,
-       holder_endpoint_id = excluded.holder_endpoint_id,
-       claim_key_hash = excluded.claim_key_hash, attempts_total = excluded.attempts_total,
-       record = excluded.record, revision = excluded.revision,
-       -- Rings are planned anew only when the item became claimable anew.
-       rings_done = case when todos.claimable_at = excluded.claimable_at
-         then todos.rings_done else excluded.rings_done end,
-       next_ring_at = case when todos.claimable_at = excluded.claimable_at
-         then todos.next_ring_at else excluded.next_ring_at end,
-       unsent_since = coalesce(excluded.unsent_since, todos.unsent_since)
-     where todos.revision < excluded.revision`,
-    [toJson(revisions.map((entry) => todoColumns(entry, unsent.has(entry.record.id))))],
-  )
-}
-
 interface AttemptRow {
   readonly todo_id: string
   readonly seq: number
@@ -107,7 +77,8 @@ const attemptRows = ({ record, revision }: Revision): AttemptRow[] => {
   return rows
 }
 
-const writeAttempts = async (trx: Trx, revisions: readonly Revision[]): Promise<void> => {
+/** One per attempt: statements may not touch a row twice. */
+const newestAttempts = (revisions: readonly Revision[]): AttemptRow[] => {
   const newest = new Map<string, AttemptRow>()
   for (const row of revisions.flatMap(attemptRows)) {
     const key = `${row.todo_id}.${row.seq}`
@@ -116,28 +87,7 @@ const writeAttempts = async (trx: Trx, revisions: readonly Revision[]): Promise<
       newest.set(key, { ...row, endpoint_id: row.endpoint_id ?? known?.endpoint_id ?? null })
     }
   }
-  if (newest.size === 0) return
-  await trx.raw(
-    `insert into attempts (todo_id, seq, endpoint_id, attempt, revision)
-     select todo_id, seq, endpoint_id, attempt, revision
-     from jsonb_to_recordset(?::jsonb) as r (todo_id text, seq integer, endpoint_id text,
-       attempt jsonb, revision bigint)
-     order by todo_id, seq
-     on conflict (todo_id, seq) do update set
-       attempt = excluded.attempt, revision = excluded.revision,
-       -- A closed attempt no longer says whose it was; the open one did.
-       endpoint_id = coalesce(excluded.endpoint_id, attempts.endpoint_id)
-     where attempts.revision <= excluded.revision`,
-    [toJson([...newest.values()])],
-  )
-  const crowded = revisions.filter(({ record }) => record.attempts_total > ATTEMPTS_KEPT)
-  if (crowded.length === 0) return
-  await trx.raw(
-    `delete from attempts using todos
-     where todos.id = attempts.todo_id and todos.id = any(?::text[])
-       and attempts.seq <= todos.attempts_total - ?`,
-    [crowded.map(({ record }) => record.id), ATTEMPTS_KEPT],
-  )
+  return [...newest.values()]
 }
 
 export interface Payload {
@@ -145,20 +95,67 @@ export interface Payload {
   readonly body: Uint8Array
 }
 
-const writePayloads = async (
-  trx: Trx,
-  newest: readonly Revision[],
-  payloads: readonly Payload[],
-): Promise<void> => {
-  if (payloads.length > 0) {
-    await trx('payloads')
-      .insert(payloads.map(({ todo_id, body }) => ({ todo_id, body: Buffer.from(body) })))
-      .onConflict('todo_id')
-      .ignore()
+const newestRevisions = (revisions: readonly Revision[]): Revision[] => {
+  const newest = new Map<string, Revision>()
+  for (const entry of revisions) {
+    const known = newest.get(entry.record.id)
+    if (known === undefined || known.revision < entry.revision) newest.set(entry.record.id, entry)
   }
-  const done = newest.filter(({ record }) => record.state === 'done').map(({ record }) => record.id)
-  if (done.length > 0) await trx('payloads').whereIn('todo_id', done).delete()
+  return [...newest.values()]
 }
+
+/**
+ * One statement, so that a batch is one round trip and one commit. Its parts see the tables as they
+ * were before it, and none touches a row that another one does.
+ */
+const PROJECT = `
+  with kept_attempts as (
+    insert into attempts (todo_id, seq, endpoint_id, attempt, revision)
+    select todo_id, seq, endpoint_id, attempt, revision
+    from jsonb_to_recordset(:attempts::jsonb) as r (todo_id text, seq integer, endpoint_id text,
+      attempt jsonb, revision bigint)
+    order by todo_id, seq
+    on conflict (todo_id, seq) do update set
+      attempt = excluded.attempt, revision = excluded.revision,
+      -- A closed attempt no longer says whose it was; the open one did.
+      endpoint_id = coalesce(excluded.endpoint_id, attempts.endpoint_id)
+    where attempts.revision <= excluded.revision
+  ), pruned_attempts as (
+    delete from attempts using jsonb_to_recordset(:pruned::jsonb) as r (todo_id text, seq integer)
+    where attempts.todo_id = r.todo_id and attempts.seq <= r.seq
+  ), kept_payloads as (
+    insert into payloads (todo_id, body)
+    select * from unnest(:payload_ids::text[], :payload_bodies::bytea[])
+    on conflict (todo_id) do nothing
+  ), dropped_payloads as (
+    delete from payloads where todo_id = any(:done::text[])
+  )
+  insert into todos (id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
+    claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
+    attempts_total, record, revision, rings_done, next_ring_at, unsent_since)
+  select id, owner_id, queue, priority, state, dead_letter, created_at, updated_at,
+    claimable_at, lease_until, next_retry_at, holder_endpoint_id, claim_key_hash,
+    attempts_total, record, revision, rings_done, next_ring_at, unsent_since
+  from jsonb_to_recordset(:todos::jsonb) as r (id text, owner_id bigint, queue text, priority text,
+    state text, dead_letter boolean, created_at timestamptz, updated_at timestamptz,
+    claimable_at timestamptz, lease_until timestamptz, next_retry_at timestamptz,
+    holder_endpoint_id text, claim_key_hash text, attempts_total integer, record jsonb,
+    revision bigint, rings_done integer, next_ring_at timestamptz, unsent_since timestamptz)
+  order by id
+  on conflict (id) do update set
+    state = excluded.state, dead_letter = excluded.dead_letter,
+    updated_at = excluded.updated_at, claimable_at = excluded.claimable_at,
+    lease_until = excluded.lease_until, next_retry_at = excluded.next_retry_at,
+    holder_endpoint_id = excluded.holder_endpoint_id,
+    claim_key_hash = excluded.claim_key_hash, attempts_total = excluded.attempts_total,
+    record = excluded.record, revision = excluded.revision,
+    -- Rings are planned anew only when the item became claimable anew.
+    rings_done = case when todos.claimable_at = excluded.claimable_at
+      then todos.rings_done else excluded.rings_done end,
+    next_ring_at = case when todos.claimable_at = excluded.claimable_at
+      then todos.next_ring_at else excluded.next_ring_at end,
+    unsent_since = coalesce(excluded.unsent_since, todos.unsent_since)
+  where todos.revision < excluded.revision`
 
 /** All revisions of a batch, also several of one item: each may have closed an attempt. */
 export const project = async (
@@ -168,14 +165,21 @@ export const project = async (
   /** Created, but their messages were not found. Only the sweep takes this mark off again. */
   unsent: ReadonlySet<string> = new Set(),
 ): Promise<void> => {
-  const newest = new Map<string, Revision>()
-  for (const entry of revisions) {
-    const known = newest.get(entry.record.id)
-    if (known === undefined || known.revision < entry.revision) newest.set(entry.record.id, entry)
-  }
-  await transaction(db, async (trx) => {
-    await writeTodos(trx, [...newest.values()], unsent)
-    await writeAttempts(trx, revisions)
-    await writePayloads(trx, [...newest.values()], payloads)
-  })
+  const newest = newestRevisions(revisions)
+  const done = newest.filter(({ record }) => record.state === 'done').map(({ record }) => record.id)
+  const finished = new Set<string>(done)
+  const kept = payloads.filter(({ todo_id }) => !finished.has(todo_id))
+  const pruned = newest
+    .filter(({ record }) => record.attempts_total > ATTEMPTS_KEPT)
+    .map(({ record }) => ({ todo_id: record.id, seq: record.attempts_total - ATTEMPTS_KEPT }))
+  await statement(() =>
+    db.raw(PROJECT, {
+      todos: toJson(newest.map((entry) => todoColumns(entry, unsent.has(entry.record.id)))),
+      attempts: toJson(newestAttempts(revisions)),
+      pruned: JSON.stringify(pruned),
+      payload_ids: kept.map(({ todo_id }) => todo_id),
+      payload_bodies: kept.map(({ body }) => Buffer.from(body)),
+      done,
+    }),
+  )
 }
