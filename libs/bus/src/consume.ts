@@ -6,7 +6,7 @@ import {
   toServiceError,
 } from '@guildhall/contracts'
 import { type Clock, type Logger, type Part, systemClock } from '@guildhall/runtime'
-import type { ConsumerMessages, JsMsg } from 'nats'
+import type { Consumer, ConsumerMessages, JsMsg } from 'nats'
 import type { Bus } from './connect.ts'
 import { headerJson, publish } from './publish.ts'
 
@@ -41,6 +41,11 @@ interface ConsumeOptions {
   readonly linger_ms?: number
   /** The linger is counted by it. */
   readonly clock?: Clock
+  /**
+   * For work that outlasts the ack wait: a message is pulled once a worker is free for it, so none
+   * waits here, unattended, until the server hands it out a second time. `batch` is 1 then.
+   */
+  readonly on_demand?: boolean
   /** After so many deliveries a message that fails for an unknown reason is a dead letter. */
   readonly deliveries_max?: number
   /**
@@ -54,6 +59,8 @@ interface ConsumeOptions {
 const RETRY_FIRST_MS = 250
 const RETRY_MAX_MS = 60_000
 const REBIND_MS = 500
+/** How long one pull on demand stays open; also what it can hold up a stop for. */
+const DEMAND_EXPIRES_MS = 1_000
 
 /** Growing with each delivery, so that a message that keeps failing does not spin. */
 const retryDelay = (delivery_count: number): number =>
@@ -131,7 +138,7 @@ interface Waiting {
  */
 export const consume = (bus: Bus, options: ConsumeOptions): Part => {
   const { stream, durable, log, max_in_flight, concurrency = 1, batch = 1, handle } = options
-  const { linger_ms = 0, clock = systemClock } = options
+  const { linger_ms = 0, on_demand = false, clock = systemClock } = options
   const waiting: Waiting[] = []
   const wakers: (() => void)[] = []
   /** End the lingering of those who have a message and hope for more. */
@@ -179,26 +186,23 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
     }
   }
 
+  const settleOrLeave = (taken: readonly JsMsg[]): Promise<void> =>
+    settle(taken).catch((err: unknown) =>
+      log.warn({ err, stream, durable }, 'messages could not be settled; they come again'),
+    )
+
   const work = async (): Promise<void> => {
     while (!stopped) {
       const taken = await take()
-      if (taken.length === 0) continue
-      await settle(taken).catch((err: unknown) =>
-        log.warn({ err, stream, durable }, 'messages could not be settled; they come again'),
-      )
+      if (taken.length > 0) await settleOrLeave(taken)
     }
   }
 
-  const pull = async (): Promise<void> => {
+  /** Binds to the consumer, and again whenever that ends, until the stop. */
+  const bound = async (use: (consumer: Consumer) => Promise<void>): Promise<void> => {
     while (!stopped) {
       try {
-        const consumer = await bus.js.consumers.get(stream, durable)
-        messages = await consumer.consume({ max_messages: max_in_flight })
-        for await (const message of messages) {
-          waiting.push({ message, since_ms: clock.now() })
-          if (waiting.length >= batch) for (const end of lingering) end()
-          wakers.shift()?.()
-        }
+        await use(await bus.js.consumers.get(stream, durable))
       } catch (err) {
         if (!stopped) log.warn({ err, stream, durable }, 'consumer lost, binding again')
       }
@@ -208,11 +212,34 @@ export const consume = (bus: Bus, options: ConsumeOptions): Part => {
     }
   }
 
+  const pull = async (consumer: Consumer): Promise<void> => {
+    messages = await consumer.consume({ max_messages: max_in_flight })
+    for await (const message of messages) {
+      waiting.push({ message, since_ms: clock.now() })
+      if (waiting.length >= batch) for (const end of lingering) end()
+      wakers.shift()?.()
+    }
+  }
+
+  const workOnDemand = async (consumer: Consumer): Promise<void> => {
+    while (!stopped) {
+      const message = await consumer.next({ expires: DEMAND_EXPIRES_MS })
+      if (message === null) continue
+      if (stopped) message.nak()
+      else await settleOrLeave([message])
+    }
+  }
+
   return {
     name: `consume-${durable}`,
     start: async () => {
       stopped = false
-      running = Promise.all([pull(), ...Array.from({ length: concurrency }, work)])
+      const workers = Array.from({ length: concurrency })
+      running = Promise.all(
+        on_demand
+          ? workers.map(() => bound(workOnDemand))
+          : [bound(pull), ...workers.map(() => work())],
+      )
     },
     stop: async () => {
       if (stopped) return
