@@ -6,23 +6,22 @@ import type { Deps } from './deps.ts'
 
 const notice = noticePosted('secrets')
 
-/** The row's id makes the event's: a secret is set once and revoked once. */
-export const announceChange = async (
-  trx: Trx,
-  secret_id: number,
-  event: Omit<SecretChanged, 'v'>,
-): Promise<void> => {
+type Change = Omit<SecretChanged, 'v'>
+
+/** What is told about one secret keeps its order, over all its versions. */
+const outboxKey = ({ user_id, scope_type, scope_id, name }: Omit<Change, 'change' | 'at'>) =>
+  `${user_id}.${scope_type}.${scope_id}.${name}`
+
+export const announceChange = async (trx: Trx, event: Change): Promise<void> => {
   await addToOutbox(trx, {
     subject: secretChanged.subject,
-    key: `secret-${secret_id}`,
+    key: outboxKey(event),
     payload: secretChanged.schema.parse({ v: 1, ...event }),
-    event_id: `secret-${secret_id}-${event.change}`,
   })
 }
 
 export const announceRevokedInUse = async (
   trx: Trx,
-  secret_id: number,
   {
     user_id,
     goal_id,
@@ -47,9 +46,8 @@ export const announceRevokedInUse = async (
   }
   await addToOutbox(trx, {
     subject: notice.subject,
-    key: `secret-${secret_id}`,
+    key: outboxKey({ user_id, scope_type: 'task', scope_id: task_id, name }),
     payload: notice.schema.parse(payload),
-    event_id: `secret-${secret_id}-revoked-notice`,
   })
 }
 

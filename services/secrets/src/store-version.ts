@@ -95,7 +95,7 @@ export const storeVersion = async (
       key_hash,
     })
     await closeServed(trx, place, now)
-    await announceChange(trx, stored.secret_id, { ...place, change, at: now.getTime() })
+    await announceChange(trx, { ...place, change, at: now.getTime() })
     return stored
   })
   await publishChanges(deps)

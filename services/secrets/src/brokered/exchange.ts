@@ -125,6 +125,8 @@ export const exchange = async (options: ExchangeOptions): Promise<RawAnswer> => 
       )
       request.once('response', resolve)
       request.on('error', reject)
+      // Some ends are no errors to the client, such as a switch to another protocol.
+      request.once('close', () => reject(new Error('the connection was closed')))
       request.end(body)
     })
     return {

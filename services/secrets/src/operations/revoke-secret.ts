@@ -41,10 +41,10 @@ export const revokeSecretHandler =
       }
       await retireAt(trx, place, { now, key_hash })
       const at = now.getTime()
-      await announceChange(trx, last.secret_id, { ...place, change: 'revoked', at })
+      await announceChange(trx, { ...place, change: 'revoked', at })
       if (claimed !== undefined) {
         const { goal_id, task_id } = claimed
-        await announceRevokedInUse(trx, last.secret_id, { user_id, goal_id, task_id, name, at })
+        await announceRevokedInUse(trx, { user_id, goal_id, task_id, name, at })
       }
     })
     await publishChanges(deps)
