@@ -1,7 +1,7 @@
 # Guildhall. Run `make` for what there is.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help install build generate verify lint format test test-old-nats conformance chaos bench demo up down logs reconcile verify-reputation ci clean
+.PHONY: help install build generate verify lint format test test-old-nats conformance chaos bench demo up down logs reconcile verify-reputation verify-audit rotate-secrets-key ci clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[36m%-14s\033[0m %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ reconcile: ## Bring records, messages and lists of the running system together a
 
 verify-reputation: ## Compute every score of the running system anew and compare
 	@node infra/dev/dist/src/verify-reputation.js
+
+rotate-secrets-key: build ## Wrap all data keys of the running system under the newest master key
+	@node infra/dev/dist/src/rotate-secrets-key.js
 
 ci: lint verify test test-old-nats ## What every change must pass
 

@@ -75,7 +75,7 @@ const BUS_ACCESS: Readonly<Record<string, BusAccess>> = {
   secrets: {
     publishes: ['evt.secrets.>', 'dead.0.>'],
     consumes: { EVENTS: ['secrets-approvals'] },
-    buckets: { agents: 'read', goals: 'read', work: 'read' },
+    buckets: { agents: 'read', goals: 'read', work: 'read', standing: 'read' },
   },
   // Runs commands that agents wrote: it hears what to run, says how it ended, and sees nothing else.
   verifier: {

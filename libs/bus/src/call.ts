@@ -108,7 +108,7 @@ export const createCaller = (bus: Bus): Caller => {
 
   return {
     call: async (op, input, options) => {
-      const timeout_ms = options.timeout_ms ?? RPC_TIMEOUT_MS
+      const timeout_ms = options.timeout_ms ?? op.answer_ms ?? RPC_TIMEOUT_MS
       const data = Buffer.from(JSON.stringify(input))
       const fields: Record<string, string> = {
         [headerNames.request_id]: options.request_id ?? newRequestId(),

@@ -64,8 +64,8 @@ export interface Operation<
   readonly human_only?: boolean
   /** Part of what an endpoint gets when its owner does not choose. */
   readonly default_grant?: boolean
-  /** How long it may take on top of an ordinary call, because it waits for somebody outside. */
-  readonly extra_time_ms?: number
+  /** How long an answer may take, where that is more than RPC_TIMEOUT_MS. */
+  readonly answer_ms?: number
   /** REST for humans. */
   readonly http?: HttpRoute | readonly HttpRoute[]
 }

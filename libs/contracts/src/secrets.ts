@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TaskId } from './ids.ts'
 import {
+  RPC_TIMEOUT_MS,
   SECRET_CALL_BODY_MAX_BYTES,
   SECRET_CALL_TIMEOUT_MS,
   SECRET_HOSTS_MAX,
@@ -25,7 +26,8 @@ export const SecretName = z
 const HostName = z
   .string()
   .max(253)
-  .regex(/^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/)
+  // The last label is never a number, so that no IP address is a host name.
+  .regex(/^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/)
 
 const place = {
   scope_type: SecretScope,
@@ -63,7 +65,13 @@ export const setSecret = operation({
   summary: 'Store a secret, in place of the one of that name and scope. It is never shown again.',
   input: z.strictObject({ ...place, value: Value, hosts: Hosts.default([]) }),
   output: Stored,
-  errors: ['invalid_argument', 'not_found', 'ceiling_exceeded', 'unavailable'],
+  errors: [
+    'invalid_argument',
+    'not_found',
+    'ceiling_exceeded',
+    'idempotency_conflict',
+    'unavailable',
+  ],
   http: { method: 'PUT', path: '/api/secrets/{scope_type}/{scope_id}/{name}' },
 })
 
@@ -77,7 +85,7 @@ export const rotateSecret = operation({
   summary: 'Give a secret a new value; its hosts stay unless you name others.',
   input: z.strictObject({ ...place, value: Value, hosts: Hosts.optional() }),
   output: Stored,
-  errors: ['invalid_argument', 'not_found', 'unavailable'],
+  errors: ['invalid_argument', 'not_found', 'idempotency_conflict', 'unavailable'],
   http: { method: 'POST', path: '/api/secrets/{scope_type}/{scope_id}/{name}/rotate' },
 })
 
@@ -135,9 +143,9 @@ export const callWithSecret = operation({
   service: 'secrets',
   name: 'call_with_secret',
   family: 'secrets',
-  extra_time_ms: SECRET_CALL_TIMEOUT_MS,
   access: 'write',
   tool: true,
+  answer_ms: SECRET_CALL_TIMEOUT_MS + RPC_TIMEOUT_MS,
   summary:
     'Make an HTTPS call in which {{NAME}}, in a header, the query or the body, is replaced by the secret of that name. You get the answer, never the secret.',
   input: z.strictObject({
@@ -161,6 +169,7 @@ export const callWithSecret = operation({
     'not_found',
     'forbidden',
     'approval_required',
+    'idempotency_conflict',
     'payload_too_large',
     'rate_limited',
     'unavailable',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type Network, parseNetwork } from './client-address.ts'
 
 /** Settings that every service has. A service adds its own to this shape. */
 export const serviceConfigShape = {
@@ -13,6 +14,34 @@ export const serviceConfigShape = {
   /** A file with a number of milliseconds, added to the clock. Ignored in production. */
   CLOCK_OFFSET_FILE: z.string().optional(),
 }
+
+/** Turns a parser that throws into a check that names its setting. */
+export const parsedBy = <T>(parse: (text: string) => T) =>
+  z.string().transform((text, ctx): T => {
+    try {
+      return parse(text)
+    } catch (error) {
+      ctx.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'unusable' })
+      return z.NEVER
+    }
+  })
+
+/** What stands between commas, without blanks. */
+export const commaList = (text: string): readonly string[] =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+
+/** Addresses and CIDRs, between commas. */
+export const networkList = (text: string): readonly Network[] =>
+  commaList(text).map((entry) => {
+    try {
+      return parseNetwork(entry)
+    } catch {
+      throw new Error(`"${entry}" is no address and no CIDR`)
+    }
+  })
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'

@@ -1,30 +1,11 @@
-import { type Network, parseNetwork, serviceConfigShape } from '@guildhall/runtime'
+import {
+  type KeyRing,
+  networkList,
+  parsedBy,
+  parseKeyRing,
+  serviceConfigShape,
+} from '@guildhall/runtime'
 import { z } from 'zod'
-import { type KeyRing, parseKeyRing } from './sealing.ts'
-
-/** Turns a parser that throws into a check that names its setting. */
-const parsedBy = <T>(parse: (text: string) => T) =>
-  z.string().transform((text, ctx): T => {
-    try {
-      return parse(text)
-    } catch (error) {
-      ctx.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'unusable' })
-      return z.NEVER
-    }
-  })
-
-const cidrList = (text: string): readonly Network[] =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-    .map((entry) => {
-      try {
-        return parseNetwork(entry)
-      } catch {
-        throw new Error(`"${entry}" is no address and no CIDR`)
-      }
-    })
 
 const perSecond = z.coerce.number().positive().max(100_000)
 const burst = z.coerce.number().int().min(1).max(1_000_000)
@@ -36,7 +17,7 @@ export const IngestConfig = z.object({
   PUBLIC_INGEST_URL: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   DATABASE_URL: z.string().min(1),
   /** Whose X-Forwarded-For is believed. None: the socket's address is the client. */
-  TRUSTED_PROXIES: parsedBy(cidrList).prefault(''),
+  TRUSTED_PROXIES: parsedBy(networkList).prefault(''),
   SECRETS_MASTER_KEYS: parsedBy<KeyRing>(parseKeyRing),
   /** Several providers do not send again what got a 429, so bursts are let through. */
   WEBHOOK_RATE_PER_SECOND: perSecond.default(50),

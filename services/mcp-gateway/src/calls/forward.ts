@@ -36,6 +36,6 @@ export const forward = async <Op extends Operation>(
       request_id,
       idempotency_key: key,
       traceparent,
-      timeout_ms: wait_seconds * 1_000 + (op.extra_time_ms ?? 0) + RPC_TIMEOUT_MS,
+      timeout_ms: wait_seconds * 1_000 + (op.answer_ms ?? RPC_TIMEOUT_MS),
     },
   )

@@ -1,0 +1,22 @@
+import { type Db, query, type Trx } from '@guildhall/db'
+
+/** A pool, or the transaction that a statement is part of. */
+export type Connection = Db | Trx
+
+export type Bindings = Readonly<Record<string, string | number | boolean | Date | Buffer | null>>
+
+/** The rows of one statement; `:name` stands for a bound value. */
+export const rowsOf = async <Row>(
+  db: Connection,
+  sql: string,
+  bindings: Bindings,
+): Promise<Row[]> => {
+  const result: { rows: Row[] } = await query(() => db.raw(sql, bindings))
+  return result.rows
+}
+
+export const firstRow = async <Row>(
+  db: Connection,
+  sql: string,
+  bindings: Bindings,
+): Promise<Row | undefined> => (await rowsOf<Row>(db, sql, bindings))[0]
