@@ -1,11 +1,14 @@
-import { type Migrations, outboxMigration } from '@guildhall/db'
+import { inboxMigration, type Migrations, outboxMigration } from '@guildhall/db'
 import { createUsers } from './0002-create-users.ts'
 import { createEndpoints } from './0003-create-endpoints.ts'
 import { createAuditLog } from './0004-create-audit-log.ts'
+import { createChannels } from './0005-create-channels.ts'
 
 export const migrations: Migrations = {
   '0001-create-outbox': { up: outboxMigration },
   '0002-create-users': createUsers,
   '0003-create-endpoints': createEndpoints,
   '0004-create-audit-log': createAuditLog,
+  '0005-create-channels': createChannels,
+  '0006-create-inbox': { up: inboxMigration },
 }
