@@ -8,6 +8,7 @@ import type { Passwords } from './passwords.ts'
 import { createProjection } from './projection.ts'
 import { identityReconciler } from './reconciler.ts'
 import { createSettle } from './settle.ts'
+import { createSharedRecords } from './shared-records.ts'
 import { sweeper } from './sweeper.ts'
 import { createTokenMint } from './tokens.ts'
 
@@ -43,6 +44,7 @@ export const approvalsService = ({
     clock,
     passwords,
     tokens: createTokenMint(token_derivation_key),
+    records: createSharedRecords(bus),
     settle: createSettle(relay.flush, log),
     public_mcp_url,
   }
