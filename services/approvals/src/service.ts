@@ -2,6 +2,9 @@ import { type Bus, serveOperations } from '@guildhall/bus'
 import { type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
+import { onGoalChanged } from './consumers/on-goal-changed.ts'
+import { onNotice } from './consumers/on-notice.ts'
+import { onTaskClaimed } from './consumers/on-task-claimed.ts'
 import type { Deps } from './deps.ts'
 import { bindOperations } from './operations/index.ts'
 import type { Passwords } from './passwords.ts'
@@ -48,11 +51,15 @@ export const approvalsService = ({
     settle: createSettle(relay.flush, log),
     public_mcp_url,
   }
+  const events = { deps, bus, log }
   const parts = [
     relay,
     identityReconciler(db, projection, log),
     sweeper(db, clock, log),
     serveOperations(bus, bindOperations(deps), { log }),
+    onGoalChanged(events),
+    onTaskClaimed(events),
+    onNotice(events),
   ]
   return { deps, parts }
 }

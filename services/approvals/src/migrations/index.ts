@@ -3,6 +3,7 @@ import { createUsers } from './0002-create-users.ts'
 import { createEndpoints } from './0003-create-endpoints.ts'
 import { createAuditLog } from './0004-create-audit-log.ts'
 import { createChannels } from './0005-create-channels.ts'
+import { chainAuditLog } from './0008-chain-audit-log.ts'
 
 export const migrations: Migrations = {
   '0001-create-outbox': { up: outboxMigration },
@@ -11,4 +12,5 @@ export const migrations: Migrations = {
   '0004-create-audit-log': createAuditLog,
   '0005-create-channels': createChannels,
   '0006-create-inbox': { up: inboxMigration },
+  '0008-chain-audit-log': chainAuditLog,
 }

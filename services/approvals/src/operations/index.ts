@@ -13,7 +13,9 @@ import {
   setPassword,
   vendEndpoint,
 } from '@guildhall/contracts'
+import { recordingDenials } from '../denials.ts'
 import type { Deps } from '../deps.ts'
+import { bindChannels } from './channels.ts'
 import { handleCreateApiToken } from './create-api-token.ts'
 import { handleEditEndpoint } from './edit-endpoint.ts'
 import { handleGetMe } from './get-me.ts'
@@ -28,7 +30,10 @@ import { handleSetPassword } from './set-password.ts'
 import { handleVendEndpoint } from './vend-endpoint.ts'
 
 /** Everything that this service answers. */
-export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] => [
+export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] =>
+  bindAll(deps).map((binding) => recordingDenials(deps, binding))
+
+const bindAll = (deps: Deps): readonly ReturnType<typeof bind>[] => [
   bindAnonymous(login, handleLogin(deps)),
   bind(getMe, handleGetMe(deps)),
   bind(setPassword, handleSetPassword(deps)),
@@ -41,4 +46,5 @@ export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] =
   bind(createApiToken, handleCreateApiToken(deps)),
   bind(listApiTokens, handleListApiTokens(deps)),
   bind(revokeApiToken, handleRevokeApiToken(deps)),
+  ...bindChannels(deps),
 ]
