@@ -75,7 +75,7 @@ t.test('every import keeps the dependency rule', async (t) => {
 })
 
 t.test('process.env is read only where a process begins', async (t) => {
-  const begin = /\/(main|migrate|bootstrap|reconcile|provision|stdio-bridge)\.ts$/
+  const begin = /\/(main|migrate|bootstrap|reconcile|verify-audit|provision|stdio-bridge)\.ts$/
   const readers = files.filter(
     (file) =>
       /^(libs|services)\//.test(file) &&

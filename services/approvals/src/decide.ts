@@ -11,6 +11,7 @@ import { editedPayload, recheckTree } from './approve-tree.ts'
 import { digestOf, type Payload } from './ask.ts'
 import type { Call } from './call.ts'
 import type { Deps } from './deps.ts'
+import { showDecisionIn } from './reactions.ts'
 import { announceSettled, rowOf, tellAskerIn } from './settled.ts'
 import { spawnAgentIn } from './spawn-agent.ts'
 import { checkStorable } from './storable-json.ts'
@@ -83,6 +84,8 @@ const failureText = (refused: ServiceError): string => {
   return typeof name === 'string' ? `${name}: ${refused.message}` : refused.message
 }
 
+const messageOf = ({ user_id, message_id }: StoredApproval) => ({ user_id, message_id })
+
 const approveIn = async (
   trx: Trx,
   deps: Deps,
@@ -110,6 +113,7 @@ const approveIn = async (
   })
   if (settled === undefined) throw alreadyDecided(approval.status)
   await announceSettled(trx, call, settled, 'approved')
+  await showDecisionIn(trx, { ...messageOf(settled), decision: 'approve' }, call.now)
   return { approval: rowOf(settled) }
 }
 
@@ -134,6 +138,9 @@ const declineIn = async (
   })
   if (settled === undefined) throw alreadyDecided(approval.status)
   await announceSettled(trx, call, settled, status)
+  if (decision === 'reject') {
+    await showDecisionIn(trx, { ...messageOf(settled), decision }, call.now)
+  }
   await tellAskerIn(trx, call, settled, reason === undefined ? text : `${text} ${reason}`)
   return { approval: rowOf(settled) }
 }

@@ -40,3 +40,9 @@ export const APPROVAL_SWEEP_INTERVAL_MS = 5_000
 export const APPROVAL_SWEEP_PAGE = 200
 /** Used and expired claims of credentials stay this long, for whoever asks what happened. */
 export const CREDENTIAL_CLAIM_KEPT_MS = 7 * 86_400_000
+/** Made by a person; those that the system makes do not count. */
+export const CHANNELS_PER_USER_MAX = 1_000
+/** Counting further would tell nobody more, and cost each list of channels. */
+export const UNREAD_COUNTED_MAX = 1_000
+
+export const AUDIT_VERIFY_PAGE = 1_000

@@ -1,4 +1,10 @@
-import { goalChannelId, type MessageKind, ServiceError } from '@guildhall/contracts'
+import {
+  type Channel,
+  goalChannelId,
+  type MessageKind,
+  type Principal,
+  ServiceError,
+} from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
 import {
   addMember,
@@ -20,6 +26,12 @@ export const noSuchChannel = (): ServiceError =>
     what_to_do: 'Check the channel. It is unknown, or you are not in it.',
     details: { error: 'ErrNotMember' },
   })
+
+export const noSuchMessage = (): ServiceError =>
+  new ServiceError('not_found', 'there is no such message')
+
+export const noSuchAgent = (): ServiceError =>
+  new ServiceError('not_found', 'there is no such agent')
 
 const ownerOf = (user_id: number, channel_id: number, joined_at: Date) =>
   ({ user_id, channel_id, role: 'owner', joined_at }) as const
@@ -161,4 +173,16 @@ export const postMessageIn = async (
   })
   if (message_id === undefined) throw noSuchChannel()
   return { message_id, channel_id: posting.channel_id }
+}
+
+/** Whoever takes part in a public channel is in it from then on. */
+export const joinPublicIn = async (
+  trx: Trx,
+  principal: Principal,
+  { channel_id, private: is_private }: Pick<Channel, 'channel_id' | 'private'>,
+  joined_at: Date,
+): Promise<void> => {
+  if (is_private || principal.kind === 'human') return
+  const { user_id, agent_id } = principal
+  await addMember(trx, { user_id, channel_id, agent_id, role: 'member', joined_at })
 }

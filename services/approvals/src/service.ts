@@ -2,8 +2,11 @@ import { type Bus, serveOperations } from '@guildhall/bus'
 import { type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
+import { onGoalChanged } from './consumers/on-goal-changed.ts'
+import { onNotice } from './consumers/on-notice.ts'
 import { onSecretChanged } from './consumers/on-secret-changed.ts'
 import { onStandingChanged } from './consumers/on-standing-changed.ts'
+import { onTaskClaimed } from './consumers/on-task-claimed.ts'
 import { onTreeSettled } from './consumers/on-tree-settled.ts'
 import type { Deps } from './deps.ts'
 import { bindOperations } from './operations/index.ts'
@@ -64,6 +67,9 @@ export const approvalsService = ({
     onSecretChanged(events),
     onStandingChanged(events),
     serveOperations(bus, bindOperations(deps), { log }),
+    onGoalChanged(events),
+    onTaskClaimed(events),
+    onNotice(events),
   ]
   return { deps, parts }
 }

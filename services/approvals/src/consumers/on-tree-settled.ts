@@ -4,6 +4,7 @@ import type { Trx } from '@guildhall/db'
 import type { Part } from '@guildhall/runtime'
 import { auditOf } from '../call.ts'
 import { postMessageIn } from '../messages.ts'
+import { withdrawDecisionIn } from '../reactions.ts'
 import { tellAskerIn } from '../settled.ts'
 import { executeApproved, reopenApproved, type StoredApproval } from '../store/approvals.ts'
 import { type EventDeps, eachOnce } from './each-once.ts'
@@ -45,6 +46,8 @@ const refused = async (
   const approval = await reopenApproved(trx, { user_id, approval_id, round, failure, expires_at })
   if (approval === undefined) return
   await auditOf(trx, user_id, now, 'approval.reopened', `approval:${approval_id}`, { failure })
+  const { message_id } = approval
+  await withdrawDecisionIn(trx, { user_id, message_id, decision: 'approve' })
   await say(trx, approval, `Could not be carried out, and is pending again. ${failure}`, now)
 }
 

@@ -28,8 +28,10 @@ import {
   setSettings,
   vendEndpoint,
 } from '@guildhall/contracts'
+import { recordingDenials } from '../denials.ts'
 import type { Deps } from '../deps.ts'
 import { handleCancelApproval } from './cancel-approval.ts'
+import { bindChannels } from './channels.ts'
 import { handleClaimCredential } from './claim-credential.ts'
 import { handleCreateAgent } from './create-agent.ts'
 import { handleCreateApiToken } from './create-api-token.ts'
@@ -58,7 +60,10 @@ import { handleSetSettings } from './set-settings.ts'
 import { handleVendEndpoint } from './vend-endpoint.ts'
 
 /** Everything that this service answers. */
-export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] => [
+export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] =>
+  bindAll(deps).map((binding) => recordingDenials(deps, binding))
+
+const bindAll = (deps: Deps): readonly ReturnType<typeof bind>[] => [
   bindAnonymous(login, handleLogin(deps)),
   bind(getMe, handleGetMe(deps)),
   bind(setPassword, handleSetPassword(deps)),
@@ -86,4 +91,5 @@ export const bindOperations = (deps: Deps): readonly ReturnType<typeof bind>[] =
   bind(proposeTaskTree, handleProposeTaskTree(deps)),
   bind(requestResource, handleRequestResource(deps)),
   bind(setSettings, handleSetSettings(deps)),
+  ...bindChannels(deps),
 ]
