@@ -104,7 +104,7 @@ export const askIn = async (
     expires_at: new Date(now.getTime() + APPROVAL_EXPIRES_AFTER_SECONDS * 1_000),
   })
   if (approval === undefined) return undefined
-  await announceEvent(trx, approvalRequested, `approval-requested-${approval_id}`, {
+  await announceEvent(trx, approvalRequested, `approval:${approval_id}`, {
     v: 1,
     user_id,
     approval_id,

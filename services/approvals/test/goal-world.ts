@@ -3,13 +3,18 @@ import {
   type AgentPrincipal,
   buckets,
   createAgent,
+  type ErrorName,
   GoalRecord,
   goalChannelId,
   goalKey,
   type InputOf,
+  type Message,
+  namedErrors,
   type Principal,
   proposeTaskTree,
   readChannel,
+  ServiceError,
+  streams,
   TaskRecord,
   taskItemId,
   taskKey,
@@ -17,6 +22,8 @@ import {
   workKey,
 } from '@guildhall/contracts'
 import type { Test } from 'tap'
+import type { z } from 'zod'
+import { type EventKind, eventsOf } from './events.ts'
 import { agentOf, type Setup, setup, tableRows } from './setup.ts'
 
 /** What the tasks service would have written to the bus, written by the test. */
@@ -35,6 +42,12 @@ export const TREE: InputOf<typeof proposeTaskTree>['tree'] = {
     { title: 'child-2', description: 'what there is to do' },
   ],
 }
+
+/** What a caller sees of an error that has a name. */
+export const named = (error: ErrorName) => ({
+  code: namedErrors[error].code,
+  details: { error },
+})
 
 /** Ids of goals and tasks are global, and the tests of a file share their buckets. */
 let last_id = 100
@@ -144,6 +157,9 @@ export const newAgent = async (
 /** A draft goal of ann's with its coordinator, and a task below it. */
 export const goalWorld = async (t: Test, changes: Partial<GoalRecord> = {}) => {
   const s = await setup(t)
+  // The tests of a file share a stream: what is there already is of an earlier one.
+  const { state } = await s.bus.jsm.streams.info(streams.events)
+  const events = <S extends z.ZodType>(kind: EventKind<S>) => eventsOf(s, kind, state.last_seq)
   const coordinator = await newAgent(s, s.ann, {
     name: 'planner',
     model: 'model-1',
@@ -156,11 +172,18 @@ export const goalWorld = async (t: Test, changes: Partial<GoalRecord> = {}) => {
     input: Partial<InputOf<typeof proposeTaskTree>> = {},
     principal: Principal = coordinator,
   ) => s.call(proposeTaskTree, { goal_id: goal.goal_id, tree: TREE, ...input }, { principal })
-  const messages = async (channel: string) =>
-    (await s.call(readChannel, { channel, limit: 50 }, { principal: s.ann })).messages
+  /** Newest first. A channel in which nothing was ever said may not be there yet. */
+  const messages = async (channel: string): Promise<readonly Message[]> => {
+    try {
+      return (await s.call(readChannel, { channel, limit: 50 }, { principal: s.ann })).messages
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'not_found') return []
+      throw error
+    }
+  }
   const count = async (table: string): Promise<number> =>
     Number((await tableRows(s.db, `select count(*) as n from ${table}`))[0]?.n)
-  return { ...s, s, coordinator, goal, task, propose, messages, count }
+  return { ...s, s, events, coordinator, goal, task, propose, messages, count }
 }
 
 export type GoalWorld = Awaited<ReturnType<typeof goalWorld>>
