@@ -39,3 +39,11 @@ export const CHANNELS_PER_USER_MAX = 1_000
 export const UNREAD_COUNTED_MAX = 1_000
 
 export const AUDIT_VERIFY_PAGE = 1_000
+
+/** A secret that arrives answers the requests for it in pages. */
+export const FULFIL_PAGE = 100
+/** How soon after its time an approval is shown as expired, and a reminder is sent. */
+export const APPROVAL_SWEEP_INTERVAL_MS = 5_000
+export const APPROVAL_SWEEP_PAGE = 200
+/** Used and expired claims of credentials stay this long, for whoever asks what happened. */
+export const CREDENTIAL_CLAIM_KEPT_MS = 7 * 86_400_000

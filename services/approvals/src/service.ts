@@ -4,12 +4,17 @@ import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
 import { onGoalChanged } from './consumers/on-goal-changed.ts'
 import { onNotice } from './consumers/on-notice.ts'
+import { onSecretChanged } from './consumers/on-secret-changed.ts'
+import { onStandingChanged } from './consumers/on-standing-changed.ts'
 import { onTaskClaimed } from './consumers/on-task-claimed.ts'
+import { onTreeSettled } from './consumers/on-tree-settled.ts'
 import type { Deps } from './deps.ts'
 import { bindOperations } from './operations/index.ts'
 import type { Passwords } from './passwords.ts'
 import { createProjection } from './projection.ts'
 import { identityReconciler } from './reconciler.ts'
+import { approvalExpiry } from './reconcilers/expire-approvals.ts'
+import { ownerReminders } from './reconcilers/remind-owners.ts'
 import { createSettle } from './settle.ts'
 import { createSharedRecords } from './shared-records.ts'
 import { sweeper } from './sweeper.ts'
@@ -56,6 +61,11 @@ export const approvalsService = ({
     relay,
     identityReconciler(db, projection, log),
     sweeper(db, clock, log),
+    approvalExpiry(db, clock, log),
+    ownerReminders(db, clock, log),
+    onTreeSettled(events),
+    onSecretChanged(events),
+    onStandingChanged(events),
     serveOperations(bus, bindOperations(deps), { log }),
     onGoalChanged(events),
     onTaskClaimed(events),
