@@ -1,7 +1,7 @@
 # Guildhall. Run `make` for what there is.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help install build generate verify lint format test test-old-nats conformance chaos bench demo up down logs reconcile ci clean
+.PHONY: help install build generate verify lint format test test-old-nats conformance chaos bench demo up down logs reconcile verify-audit ci clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[36m%-14s\033[0m %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ demo: build ## Tell the whole story against the running system
 
 reconcile: ## Bring records, messages and lists of the running system together again
 	@node infra/dev/dist/src/reconcile.js
+
+verify-audit: ## Check that the audit log of the running system is as it was written
+	@node infra/dev/dist/src/verify-audit.js
 
 ci: lint verify test test-old-nats ## What every change must pass
 

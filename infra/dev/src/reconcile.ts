@@ -1,38 +1,6 @@
 // `make reconcile`: brings the copies of what the running system knows together again, and says
 // what was found. Safe while it runs.
-import { existsSync } from 'node:fs'
-import { loadKeys } from './keys.ts'
-import { NATS_USERS } from './nats-permissions.ts'
-import { readOptions } from './options.ts'
-import { portsFrom } from './ports.ts'
-import { runEntry } from './run-entry.ts'
-import { publicUrls, serviceEnvironment } from './service-environment.ts'
+import { runOneShot } from './one-shot.ts'
 import { RECONCILING_SERVICES, reconcileEntry } from './services.ts'
 
-const { layout, services, portBase } = readOptions(process.argv.slice(2), process.env)
-
-if (!existsSync(layout.keysFile)) {
-  console.error('Nothing to reconcile: this system never ran. Start it with: make up')
-  process.exit(1)
-}
-const withDatabase = services.filter(({ database }) => database).map(({ name }) => name)
-const keys = loadKeys(layout, [...NATS_USERS, 'sys'], withDatabase)
-const ports = portsFrom(portBase, services)
-const servers = {
-  natsUrl: process.env.NATS_URL ?? `nats://127.0.0.1:${ports.nats}`,
-  databaseAdminUrl:
-    process.env.DATABASE_URL ?? `postgres://postgres@127.0.0.1:${ports.postgres}/postgres`,
-  keys,
-  ports,
-}
-for (const service of services) {
-  if (!RECONCILING_SERVICES.includes(service.name)) continue
-  const env = serviceEnvironment(service, servers, publicUrls(ports, portBase), process.env)
-  try {
-    const lines = await runEntry(layout.root, reconcileEntry(service.name), env)
-    console.log(`${service.name}: ${lines.at(-1) ?? 'done'}`)
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
-    process.exitCode = 1
-  }
-}
+await runOneShot({ verb: 'reconcile', services: RECONCILING_SERVICES, entryOf: reconcileEntry })

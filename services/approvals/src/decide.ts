@@ -11,7 +11,6 @@ import { editedPayload, recheckTree } from './approve-tree.ts'
 import { digestOf, type Payload } from './ask.ts'
 import type { Call } from './call.ts'
 import type { Deps } from './deps.ts'
-import { showDecisionIn } from './reactions.ts'
 import { announceSettled, rowOf, tellAskerIn } from './settled.ts'
 import { spawnAgentIn } from './spawn-agent.ts'
 import { checkStorable } from './storable-json.ts'
@@ -84,8 +83,6 @@ const failureText = (refused: ServiceError): string => {
   return typeof name === 'string' ? `${name}: ${refused.message}` : refused.message
 }
 
-const messageOf = ({ user_id, message_id }: StoredApproval) => ({ user_id, message_id })
-
 const approveIn = async (
   trx: Trx,
   deps: Deps,
@@ -113,7 +110,8 @@ const approveIn = async (
   })
   if (settled === undefined) throw alreadyDecided(approval.status)
   await announceSettled(trx, call, settled, 'approved')
-  await showDecisionIn(trx, { ...messageOf(settled), decision: 'approve' }, call.now)
+  // Of a tree or an agent, whoever asked hears when there is something to go on with.
+  if (settled.kind === 'action') await tellAskerIn(trx, call, settled, 'Your owner approved this.')
   return { approval: rowOf(settled) }
 }
 
@@ -138,9 +136,6 @@ const declineIn = async (
   })
   if (settled === undefined) throw alreadyDecided(approval.status)
   await announceSettled(trx, call, settled, status)
-  if (decision === 'reject') {
-    await showDecisionIn(trx, { ...messageOf(settled), decision }, call.now)
-  }
   await tellAskerIn(trx, call, settled, reason === undefined ? text : `${text} ${reason}`)
   return { approval: rowOf(settled) }
 }

@@ -6,7 +6,6 @@ import {
   type Principal,
   ServiceError,
 } from '@guildhall/contracts'
-import { query } from '@guildhall/db'
 import type { Deps } from './deps.ts'
 import { addAudit } from './store/audit-log.ts'
 
@@ -64,17 +63,15 @@ const record = async (
 ): Promise<void> => {
   const ids = idsIn(input)
   const named = error.details?.error
-  await query(() =>
-    addAudit(db, {
-      at: new Date(clock.now()),
-      user_id: principal.user_id,
-      actor: holderName(principal),
-      action: `${op.name}.refused`,
-      object: objectOf(ids),
-      details: { code: error.code, ...(typeof named === 'string' ? { error: named } : {}), ...ids },
-      request_id,
-    }),
-  )
+  await addAudit(db, {
+    at: new Date(clock.now()),
+    user_id: principal.user_id,
+    actor: holderName(principal),
+    action: `${op.name}.refused`,
+    object: objectOf(ids),
+    details: { code: error.code, ...(typeof named === 'string' ? { error: named } : {}), ...ids },
+    request_id,
+  })
 }
 
 /** The same operation; a refusal of it leaves a row behind. Reads change nothing, so they do not. */

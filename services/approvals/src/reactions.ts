@@ -96,11 +96,11 @@ export const showDecisionIn = async (
   trx: Trx,
   decision: ShownDecision,
   at: Date,
-): Promise<Reacted> => {
+): Promise<void> => {
   const key = reactionOfOwner(decision)
   await lockMessage(trx, key)
   await putReaction(trx, key, at)
-  return await reactedIn(trx, key, 'added')
+  await reactedIn(trx, key, 'added')
 }
 
 /** For an approval that is pending again, since it could not be carried out. */

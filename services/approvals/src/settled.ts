@@ -7,6 +7,7 @@ import {
 import type { Trx } from '@guildhall/db'
 import { announceEvent } from './announce.ts'
 import { audit, type Call } from './call.ts'
+import { showDecisionIn } from './reactions.ts'
 import type { StoredApproval } from './store/approvals.ts'
 import { tellAgentIn } from './tell.ts'
 
@@ -28,6 +29,12 @@ export const rowOf = (stored: StoredApproval): ApprovalRow => {
   } = shownApproval(stored)
   const { effect: ____, ...row } = approval
   return row
+}
+
+/** As which reaction of the owner; what nobody decided shows none. */
+const shownAs: Partial<Record<ApprovalDecided['decision'], 'approve' | 'reject'>> = {
+  approved: 'approve',
+  rejected: 'reject',
 }
 
 export const announceSettled = async (
@@ -60,6 +67,10 @@ export const announceSettled = async (
     approved_digest,
     reason: approval.reason,
   })
+  const shown = shownAs[decision]
+  if (shown === undefined) return
+  const { user_id, message_id } = approval
+  await showDecisionIn(trx, { user_id, message_id, decision: shown }, call.now)
 }
 
 /** A message to the agent that asked; the owner, asking of themselves, knows. */

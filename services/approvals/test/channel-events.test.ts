@@ -13,7 +13,7 @@ import {
 import { firstTime, transaction } from '@guildhall/db'
 import { startNats, waitFor } from '@guildhall/testing'
 import t from 'tap'
-import { postNotice } from '../src/consumers/on-notice.ts'
+import { onNotice, postNotice } from '../src/consumers/on-notice.ts'
 import {
   bodies,
   type ChannelSetup,
@@ -23,7 +23,7 @@ import {
   goalRecord,
   putGoal,
 } from './channel-setup.ts'
-import { newUser, tableRows } from './setup.ts'
+import { newUser, type Setup, setup, tableRows } from './setup.ts'
 
 /** Ids differ between tests: they share one stream. */
 let last_goal_id = Math.floor(Date.now() / 1_000)
@@ -90,7 +90,7 @@ t.test('whoever takes a task of a goal is in its channel, even before its event'
   t.match(await read(s, s.scout, goal.channel_id), { messages: [] })
 })
 
-const notice = (s: ChannelSetup, to: Notice['to'], body: string): Notice => ({
+const notice = (s: Setup, to: Notice['to'], body: string): Notice => ({
   v: 1,
   user_id: s.ann.user_id,
   to,
@@ -128,8 +128,11 @@ t.test('notices of any service are posted where they are looked for', async (t) 
 t.test('S39 an event that comes again, or after a crash, is one message', async (t) => {
   const nats = await startNats()
   t.teardown(() => nats.kill())
-  const s = await channelSetup(t, { nats })
+  const s = await setup(t, { nats, start: false })
   const { subject } = noticePosted('tasks')
+  const stored = () => tableRows(s.db, 'select body from messages order by message_id')
+  const until = (count: number) =>
+    waitFor(async () => (await stored()).length >= count, { what: `${count} messages` })
   const once = notice(s, { kind: 'owner' }, 'only once')
   // Died between effect and commit: nothing of it remains, the message included.
   const died = transaction(s.db, async (trx) => {
@@ -138,17 +141,26 @@ t.test('S39 an event that comes again, or after a crash, is one message', async 
     throw new Error('the process is gone')
   })
   await t.rejects(died, { message: /is gone/ })
-  t.strictSame(await tableRows(s.db, 'select * from messages'), [])
+  t.strictSame(await stored(), [])
 
+  const events = { deps: s.deps, bus: s.bus, log: s.bus.log }
+  const before = onNotice(events)
+  await before.start()
   await emit(s, subject, once, 'event-1')
-  await messagesIn(s, 'inbox', 1)
+  await until(1)
+  await before.stop()
   // A consumer that forgot where it was hands out everything once more.
   await s.bus.jsm.consumers.delete('EVENTS', durables.approvalsNotices)
   await applyTopology(s.bus)
+  const after = onNotice(events)
+  t.teardown(() => after.stop())
+  await after.start()
   await emit(s, subject, notice(s, { kind: 'owner' }, 'after it'), 'event-2')
-  const messages = await messagesIn(s, 'inbox', 2)
+  await until(2)
 
-  t.strictSame(bodies(messages), ['after it', 'only once'])
+  const { delivered } = await s.bus.jsm.consumers.info('EVENTS', durables.approvalsNotices)
+  t.equal(delivered.consumer_seq, 2, 'the first one was handed out again')
+  t.strictSame(await stored(), [{ body: 'only once' }, { body: 'after it' }])
 })
 
 t.test('a notice to an agent of somebody else is not posted, and holds up nobody', async (t) => {

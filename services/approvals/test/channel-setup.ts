@@ -14,16 +14,24 @@ import {
   postMessage,
 } from '@guildhall/contracts'
 import type { Test } from 'tap'
-import { agentOf, type Setup, type SetupOptions, setup } from './setup.ts'
+import { agentOf, type Setup, setup } from './setup.ts'
 
-export const CHANNEL_TOOLS = ['list_channels', 'read_channel', 'mark_read', 'post_message', 'react']
+const AGENT_TOOLS = [
+  'propose_task_tree',
+  'get_approval',
+  'list_channels',
+  'read_channel',
+  'mark_read',
+  'post_message',
+  'react',
+]
 
 export const vendAgent = async (s: Setup, name: string): Promise<AgentPrincipal> =>
-  agentOf((await s.vend({ agent: { name }, tools: CHANNEL_TOOLS })).endpoint)
+  agentOf((await s.vend({ agent: { name }, tools: AGENT_TOOLS })).endpoint)
 
 /** Ann, two agents of hers, and a private channel in which only the first one is. */
-export const channelSetup = async (t: Test, options: SetupOptions = {}) => {
-  const s = await setup(t, options)
+export const channelSetup = async (t: Test) => {
+  const s = await setup(t)
   const scout = await vendAgent(s, 'scout')
   const clerk = await vendAgent(s, 'clerk')
   const channel = await s.call(createChannel, { name: 'plans' }, { principal: s.ann })

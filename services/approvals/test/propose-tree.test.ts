@@ -214,3 +214,16 @@ t.test('an agent has a bounded number pending; one withdrawn makes room', async 
   t.equal(cancelled.status, 'cancelled')
   await t.resolves(propose())
 })
+
+t.test('a message stays short, however much a proposal says', async (t) => {
+  const w = await goalWorld(t)
+  const children = Array.from({ length: 40 }, (_, index) => ({
+    title: `task ${index}`,
+    description: 'what there is to do',
+    verifier_config: { kind: 'command' as const, cmd: `run ${index} ${'x'.repeat(1_500)}` },
+  }))
+  await w.propose({ tree: { ...TREE, children }, reasoning: 'y'.repeat(16_000) })
+  const [message] = await w.messages('approvals')
+  t.equal(message?.body.length, 16_000)
+  t.match(message?.body, /and 31 more, in the approval/)
+})

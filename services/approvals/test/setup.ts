@@ -109,7 +109,7 @@ export const newUser = async (
   return human(user.user_id)
 }
 
-export interface SetupOptions {
+interface SetupOptions {
   /** A bus that the test may kill. */
   readonly nats?: NatsServer
   /** Default: all parts of the service run. */

@@ -45,9 +45,9 @@ const refused = async (
   const expires_at = new Date(now.getTime() + APPROVAL_EXPIRES_AFTER_SECONDS * 1_000)
   const approval = await reopenApproved(trx, { user_id, approval_id, round, failure, expires_at })
   if (approval === undefined) return
-  await auditOf(trx, user_id, now, 'approval.reopened', `approval:${approval_id}`, { failure })
   const { message_id } = approval
   await withdrawDecisionIn(trx, { user_id, message_id, decision: 'approve' })
+  await auditOf(trx, user_id, now, 'approval.reopened', `approval:${approval_id}`, { failure })
   await say(trx, approval, `Could not be carried out, and is pending again. ${failure}`, now)
 }
 

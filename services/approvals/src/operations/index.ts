@@ -76,6 +76,7 @@ const bindAll = (deps: Deps): readonly ReturnType<typeof bind>[] => [
   bind(createApiToken, handleCreateApiToken(deps)),
   bind(listApiTokens, handleListApiTokens(deps)),
   bind(revokeApiToken, handleRevokeApiToken(deps)),
+  ...bindChannels(deps),
   bindAnonymous(claimCredential, handleClaimCredential(deps)),
   bind(cancelApproval, handleCancelApproval(deps)),
   bind(createAgent, handleCreateAgent(deps)),
@@ -91,5 +92,4 @@ const bindAll = (deps: Deps): readonly ReturnType<typeof bind>[] => [
   bind(proposeTaskTree, handleProposeTaskTree(deps)),
   bind(requestResource, handleRequestResource(deps)),
   bind(setSettings, handleSetSettings(deps)),
-  ...bindChannels(deps),
 ]

@@ -114,9 +114,7 @@ export const handlePostMessage =
   (deps: Deps): Handler<typeof postMessage> =>
   async (ctx, input) => {
     checkSize(input)
-    const { idempotency_key, ...content } = input
-    const key = ctx.idempotency_key ?? idempotency_key
-    const call = callOf(deps, { ...ctx, idempotency_key: key }, postMessage, content)
+    const call = callOf(deps, ctx, postMessage, input)
     const channel = await target(deps, ctx, input)
     return await transaction(deps.db, (trx) => postIn(trx, ctx, call, input, channel))
   }

@@ -2,6 +2,7 @@ import type { Handler } from '@guildhall/bus'
 import {
   type InputOf,
   type Message,
+  type MessageKind,
   namedError,
   type Principal,
   react,
@@ -13,7 +14,7 @@ import { viewerOf } from '../channels.ts'
 import { type Decided, decideIn } from '../decide.ts'
 import type { Deps } from '../deps.ts'
 import { noSuchMessage } from '../messages.ts'
-import { type Reacted, reactedIn, showDecisionIn, toggleReactionIn } from '../reactions.ts'
+import { type Reacted, reactedIn, toggleReactionIn } from '../reactions.ts'
 import { viewChannel } from '../store/channel-views.ts'
 import { findMessage } from '../store/messages.ts'
 import type { ReactionKey } from '../store/reactions.ts'
@@ -30,11 +31,19 @@ const isDecidedAlready = (error: unknown): boolean =>
 
 type Verdict = 'approve' | 'reject'
 
+/** Messages that ask; others may only tell of the same approval. */
+const QUESTIONS: ReadonlySet<MessageKind> = new Set([
+  'task_proposal',
+  'agent_proposal',
+  'resource_request',
+  'action_request',
+])
+
 const verdictOn = (
-  { approval_id }: Message,
+  { approval_id, kind }: Message,
   { reaction }: InputOf<typeof react>,
 ): { approval_id: number; decision: Verdict } | undefined =>
-  approval_id !== null && (reaction === 'approve' || reaction === 'reject')
+  approval_id !== null && QUESTIONS.has(kind) && (reaction === 'approve' || reaction === 'reject')
     ? { approval_id, decision: reaction }
     : undefined
 
@@ -67,8 +76,8 @@ const decideByReaction = async (
   if (refused !== undefined) {
     return { reacted: await reactedIn(trx, key, 'unchanged'), decided: true, refused }
   }
-  const shown = { ...key, decision: decision.decision }
-  return { reacted: await showDecisionIn(trx, shown, call.now), decided: true }
+  // The decision itself put the reaction there, as it does by whichever door it comes.
+  return { reacted: await reactedIn(trx, key, 'added'), decided: true }
 }
 
 const reactIn = async (
