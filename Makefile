@@ -66,6 +66,9 @@ verify-reputation: ## Compute every score of the running system anew and compare
 rotate-secrets-key: build ## Wrap all data keys of the running system under the newest master key
 	@node infra/dev/dist/src/rotate-secrets-key.js
 
+verify-audit: ## Check that the audit log of the running system is as it was written
+	@node infra/dev/dist/src/verify-audit.js
+
 ci: lint verify test test-old-nats ## What every change must pass
 
 clean: ## Remove what was built (not var/)

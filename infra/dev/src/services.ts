@@ -42,3 +42,8 @@ export const bootstrapEntry = (service: string): string =>
 export const RECONCILING_SERVICES: readonly string[] = ['approvals', 'tasks', 'reputation']
 export const reconcileEntry = (service: string): string =>
   `services/${service}/dist/src/reconcile.js`
+
+/** Those that keep an audit log in chains. */
+export const AUDITING_SERVICES: readonly string[] = ['approvals']
+export const verifyAuditEntry = (service: string): string =>
+  `services/${service}/dist/src/verify-audit.js`

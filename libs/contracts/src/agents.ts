@@ -204,7 +204,10 @@ export const claimCredential = operation({
   tool: false,
   human_only: true,
   summary: 'Exchange the one-time claim token of a new agent for its credential.',
-  input: z.strictObject({ claim_token: z.string().min(1).max(200) }),
+  input: z.strictObject({
+    claim_token: z.string().min(1).max(200),
+    client_address: z.string().max(64).optional().describe('Attempts are counted by it'),
+  }),
   output: z.strictObject({
     agent_id: AgentId,
     agent_name: z.string(),

@@ -56,6 +56,7 @@ export const Approval = z.strictObject({
     .record(z.string(), z.unknown())
     .nullable()
     .describe('What was approved, where the owner edited it'),
+  approved_digest: z.string().nullable().describe('SHA-256 of exactly what was approved'),
   effect: z.record(z.string(), z.unknown()).nullable().describe('What came of it'),
 })
 export type Approval = z.infer<typeof Approval>
@@ -210,6 +211,8 @@ export const decideApproval = operation({
     'forbidden',
     'conflict',
     'budget_exceeded',
+    'ceiling_exceeded',
+    'idempotency_conflict',
     'unavailable',
   ],
   http: [decide('approve'), decide('reject'), decide('request_changes')],

@@ -28,34 +28,44 @@ const callerName = (principal: Principal): string =>
   principal.kind === 'agent' ? `endpoint:${principal.endpoint_id}` : `human:${principal.user_id}`
 
 /** The same text for the same input, in whatever order its fields came. */
-const canonical = (value: unknown): string =>
+export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, field: unknown) =>
     typeof field === 'object' && field !== null && !Array.isArray(field)
       ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
       : field,
   )
 
+/** Some inputs carry the key themselves; it is then no part of what a repeat has to repeat. */
+const splitKey = (input: object): { key: unknown; rest: object } => {
+  const { idempotency_key: key, ...rest } = { idempotency_key: undefined, ...input }
+  return { key, rest }
+}
+
 export const callOf = (
   { clock }: Pick<Deps, 'clock'>,
-  { principal, request_id, idempotency_key }: CallContext,
+  { principal, request_id, idempotency_key: sent_key }: CallContext,
   op: Operation,
-  input: unknown,
-): Call => ({
-  user_id: principal.user_id,
-  actor: holderName(principal),
-  request_id,
-  now: new Date(clock.now()),
-  keyed:
-    idempotency_key === undefined
-      ? undefined
-      : {
-          caller: callerName(principal),
-          operation: op.name,
-          key_hash: sha256Hex(idempotency_key),
-          input_hash: sha256Hex(canonical(input)),
-          idempotency_key,
-        },
-})
+  input: object,
+): Call => {
+  const { key, rest } = splitKey(input)
+  const idempotency_key = typeof key === 'string' ? key : sent_key
+  return {
+    user_id: principal.user_id,
+    actor: holderName(principal),
+    request_id,
+    now: new Date(clock.now()),
+    keyed:
+      idempotency_key === undefined
+        ? undefined
+        : {
+            caller: callerName(principal),
+            operation: op.name,
+            key_hash: sha256Hex(idempotency_key),
+            input_hash: sha256Hex(canonical(rest)),
+            idempotency_key,
+          },
+  }
+}
 
 interface ClaimedCall {
   /** Whether a call with this key was made before: then nothing is to be done again. */
@@ -104,3 +114,21 @@ export const audit = (
   object: string,
   details: Readonly<Record<string, unknown>> = {},
 ): Promise<void> => addAudit(trx, { at: now, user_id, actor, action, object, details, request_id })
+
+/** What the service does by itself, because its time came or another service said so. */
+export const systemCall = (user_id: number, now: Date): Call => ({
+  user_id,
+  actor: 'system',
+  request_id: 'none',
+  now,
+  keyed: undefined,
+})
+
+export const auditOf = (
+  trx: Trx,
+  user_id: number,
+  now: Date,
+  action: string,
+  object: string,
+  details: Readonly<Record<string, unknown>> = {},
+): Promise<void> => audit(trx, systemCall(user_id, now), action, object, details)

@@ -1,6 +1,7 @@
 import type { Db } from '@guildhall/db'
 import type { Clock } from '@guildhall/runtime'
 import type { Passwords } from './passwords.ts'
+import type { SharedRecords } from './shared-records.ts'
 import type { TokenMint } from './tokens.ts'
 
 /** What every operation of this service is built on. */
@@ -9,6 +10,8 @@ export interface Deps {
   readonly clock: Clock
   readonly passwords: Passwords
   readonly tokens: TokenMint
+  /** Goals, tasks and claims, which the tasks service owns. */
+  readonly records: SharedRecords
   /** Returns once what was committed is in force at the gateway; throws `unavailable` if not. */
   readonly settle: () => Promise<void>
   readonly public_mcp_url: string

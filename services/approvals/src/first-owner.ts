@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Trx } from '@guildhall/db'
 import { type Db, transaction } from '@guildhall/db'
 import { newRequestId } from '@guildhall/runtime'
+import { addCoordinatorIn } from './agents.ts'
 import { createApiTokenIn } from './api-tokens.ts'
 import { audit, type Call } from './call.ts'
 import { LOGIN_LINK_TTL_MS } from './limits.ts'
@@ -65,23 +66,33 @@ export const newLoginLink = (db: Db, username: string, now: Date): Promise<Login
     return user && (await mintLoginLink(trx, callFor(user.user_id, now), user))
   })
 
+/** A person with what everybody has from the beginning; undefined when the name is taken. */
+export const addPersonIn = async (
+  trx: Trx,
+  username: string,
+  now: Date,
+): Promise<(Who & { readonly call: Call }) | undefined> => {
+  const user = await insertUser(trx, { username, created_at: now })
+  if (user === undefined) return undefined
+  const call = callFor(user.user_id, now)
+  await audit(trx, call, 'user.created', `user:${user.user_id}`)
+  await addCoordinatorIn(trx, call)
+  return { user_id: user.user_id, username, call }
+}
+
 /** A further person, with nothing but a way in; undefined when the name is taken. */
 export const createUser = (db: Db, username: string, now: Date): Promise<LoginLink | undefined> =>
   transaction(db, async (trx) => {
-    const user = await insertUser(trx, { username, created_at: now })
-    if (user === undefined) return undefined
-    const call = callFor(user.user_id, now)
-    await audit(trx, call, 'user.created', `user:${user.user_id}`)
-    return await mintLoginLink(trx, call, user)
+    const user = await addPersonIn(trx, username, now)
+    return user && (await mintLoginLink(trx, user.call, user))
   })
 
 /** All of it or nothing; undefined when there is an owner already. */
 export const createFirstOwner = (db: Db, now: Date): Promise<FirstOwner | undefined> =>
   transaction(db, async (trx) => {
-    const owner = await insertUser(trx, { username: OWNER_USERNAME, created_at: now })
+    const owner = await addPersonIn(trx, OWNER_USERNAME, now)
     if (owner === undefined) return undefined
-    const call = callFor(owner.user_id, now)
-    await audit(trx, call, 'user.created', `user:${owner.user_id}`)
+    const { call } = owner
     const link = await mintLoginLink(trx, call, owner)
     // These calls carry no idempotency key, so every token is random and the key is of no use.
     const mint = { tokens: createTokenMint(randomBytes(32)) }

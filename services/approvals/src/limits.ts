@@ -32,3 +32,18 @@ export const SWEEP_INTERVAL_MS = 60_000
 export const SWEEP_PAGE = 1_000
 /** Used and expired login links stay this long, for whoever asks what happened. */
 export const LOGIN_LINK_KEPT_MS = 7 * 86_400_000
+
+/** Made by a person; those that the system makes do not count. */
+export const CHANNELS_PER_USER_MAX = 1_000
+/** Counting further would tell nobody more, and cost each list of channels. */
+export const UNREAD_COUNTED_MAX = 1_000
+
+export const AUDIT_VERIFY_PAGE = 1_000
+
+/** A secret that arrives answers the requests for it in pages. */
+export const FULFIL_PAGE = 100
+/** How soon after its time an approval is shown as expired, and a reminder is sent. */
+export const APPROVAL_SWEEP_INTERVAL_MS = 5_000
+export const APPROVAL_SWEEP_PAGE = 200
+/** Used and expired claims of credentials stay this long, for whoever asks what happened. */
+export const CREDENTIAL_CLAIM_KEPT_MS = 7 * 86_400_000

@@ -1,5 +1,7 @@
 import { type Bus, createKv, type Kv } from '@guildhall/bus'
 import {
+  AgentRecord,
+  agentKey,
   buckets,
   credentialKeyOfHash,
   type Endpoint,
@@ -25,6 +27,8 @@ export interface ProjectedEntry {
 export interface Projection {
   /** True when the bucket changed. */
   apply(entry: ProjectedEntry): Promise<boolean>
+  /** Likewise, for the bucket in which other services read agents. */
+  applyAgent(agent: AgentRecord): Promise<boolean>
 }
 
 export const endpointEntry = (endpoint: Endpoint): ProjectedEntry => ({
@@ -44,6 +48,9 @@ const newerEndpoint = (next: IdentityEndpoint, present: IdentityEndpoint): boole
 const newlyRevoked = (next: IdentityCredential, present: IdentityCredential): boolean =>
   next.revoked && !present.revoked
 
+const newerAgent = (next: AgentRecord, present: AgentRecord): boolean =>
+  next.version > present.version
+
 const advance = async <T>(
   kv: Kv<T>,
   key: string,
@@ -59,17 +66,20 @@ const advance = async <T>(
         : await kv.update(key, next, present.revision)
     if (revision !== undefined) return true
   }
-  throw new ServiceError('unavailable', 'the identity bucket is being written too often')
+  throw new ServiceError('unavailable', 'this entry is being written too often')
 }
 
 export const createProjection = (bus: Bus): Projection => {
   const bucket = <T>(schema: z.ZodType<T>) => createKv(bus, buckets.identity, schema)
   const endpoints = bucket(IdentityEndpoint)
   const credentials = bucket(IdentityCredential)
+  const agents = createKv(bus, buckets.agents, AgentRecord)
   return {
     apply: ({ key, record }) =>
       'endpoint' in record
         ? advance(endpoints, key, record, newerEndpoint)
         : advance(credentials, key, record, newlyRevoked),
+    applyAgent: (agent) =>
+      advance(agents, agentKey(agent.user_id, agent.agent_id), agent, newerAgent),
   }
 }

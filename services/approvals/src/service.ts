@@ -2,12 +2,21 @@ import { type Bus, serveOperations } from '@guildhall/bus'
 import { type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { relayRow } from './announce.ts'
+import { onGoalChanged } from './consumers/on-goal-changed.ts'
+import { onNotice } from './consumers/on-notice.ts'
+import { onSecretChanged } from './consumers/on-secret-changed.ts'
+import { onStandingChanged } from './consumers/on-standing-changed.ts'
+import { onTaskClaimed } from './consumers/on-task-claimed.ts'
+import { onTreeSettled } from './consumers/on-tree-settled.ts'
 import type { Deps } from './deps.ts'
 import { bindOperations } from './operations/index.ts'
 import type { Passwords } from './passwords.ts'
 import { createProjection } from './projection.ts'
 import { identityReconciler } from './reconciler.ts'
+import { approvalExpiry } from './reconcilers/expire-approvals.ts'
+import { ownerReminders } from './reconcilers/remind-owners.ts'
 import { createSettle } from './settle.ts'
+import { createSharedRecords } from './shared-records.ts'
 import { sweeper } from './sweeper.ts'
 import { createTokenMint } from './tokens.ts'
 
@@ -47,14 +56,24 @@ export const approvalsService = ({
     clock,
     passwords,
     tokens: createTokenMint(token_derivation_key),
+    records: createSharedRecords(bus),
     settle: createSettle(relay.flush, log),
     public_mcp_url,
   }
+  const events = { deps, bus, log }
   const parts = [
     relay,
     identityReconciler(db, projection, log),
     sweeper(db, clock, log),
+    approvalExpiry(db, clock, log),
+    ownerReminders(db, clock, log),
+    onTreeSettled(events),
+    onSecretChanged(events),
+    onStandingChanged(events),
     serveOperations(bus, bindOperations(deps), { log }),
+    onGoalChanged(events),
+    onTaskClaimed(events),
+    onNotice(events),
   ]
   return { deps, parts }
 }

@@ -1,6 +1,7 @@
 import type { Db } from '@guildhall/db'
 import { type Clock, interval, type Logger, type Part } from '@guildhall/runtime'
 import {
+  CREDENTIAL_CLAIM_KEPT_MS,
   IDEMPOTENCY_WINDOW_MS,
   LOGIN_LINK_KEPT_MS,
   LOGIN_WINDOW_MS,
@@ -13,6 +14,7 @@ import { type PerishableTable, sweepTable } from './store/sweep.ts'
 const KEPT_MS: Readonly<Record<PerishableTable, number>> = {
   login_links: LOGIN_LINK_KEPT_MS,
   login_attempts: LOGIN_WINDOW_MS,
+  credential_claims: CREDENTIAL_CLAIM_KEPT_MS,
   idempotent_calls: IDEMPOTENCY_WINDOW_MS,
 }
 

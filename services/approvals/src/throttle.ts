@@ -29,6 +29,14 @@ export const passwordChangeBucket = (user_id: number): Bucket =>
 export const addressBucket = (client_address: string): Bucket =>
   bucket('address', senderOf(client_address), LOGIN_ATTEMPTS_PER_ADDRESS)
 
+/** Attempts at one-time claims of credentials, apart from those at logging in. */
+export const claimBucket = (client_address: string | undefined): Bucket =>
+  bucket(
+    'claim',
+    client_address === undefined ? 'unknown' : senderOf(client_address),
+    LOGIN_ATTEMPTS_PER_ADDRESS,
+  )
+
 type Throttle = Pick<Deps, 'db' | 'clock'>
 
 /** Counts an attempt before it is judged. Throws `rate_limited` when there were too many. */

@@ -1,5 +1,6 @@
-import { type Endpoint, newEndpointId, ServiceError } from '@guildhall/contracts'
+import { defaultGrants, type Endpoint, newEndpointId, ServiceError } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
+import { ensureAgentIn, lockActiveAgent } from './agents.ts'
 import { audit, type Call, claimCall } from './call.ts'
 import type { Deps } from './deps.ts'
 import {
@@ -9,7 +10,7 @@ import {
 } from './endpoint-settings.ts'
 import { activeEndpoint, announceEndpoint, changeEndpoint } from './endpoints.ts'
 import { ENDPOINTS_PER_USER_MAX } from './limits.ts'
-import { type AgentRow, ensureAgent, findAgent } from './store/agents.ts'
+import type { StoredAgent } from './store/agents.ts'
 import { insertCredential, isLiveCredential, revokeCredentials } from './store/credentials.ts'
 import { countActiveEndpoints, type EndpointKey, insertEndpoint } from './store/endpoints.ts'
 import { lockUser } from './store/users.ts'
@@ -32,26 +33,20 @@ interface Vended {
 
 type AgentChoice = { readonly agent_id: number } | { readonly name: string }
 
-const chooseAgent = async (
+/** An agent that a vend makes may hand on what this, its first endpoint, may do. */
+const chooseAgent = (
   trx: Trx,
-  { user_id, now }: Call,
+  call: Call,
   agent: AgentChoice,
-): Promise<AgentRow> => {
+  tools: readonly string[],
+): Promise<StoredAgent> =>
   // By name it is made when it is new, so that a first endpoint takes one call and not two.
-  if ('name' in agent) {
-    return await ensureAgent(trx, {
-      user_id,
-      name: checkName('agent.name', agent.name),
-      created_at: now,
-    })
-  }
-  const found = await findAgent(trx, { user_id, agent_id: agent.agent_id })
-  if (found === undefined) throw new ServiceError('not_found', 'there is no such agent')
-  return found
-}
+  'name' in agent
+    ? ensureAgentIn(trx, call, checkName('agent.name', agent.name), tools)
+    : lockActiveAgent(trx, { user_id: call.user_id, agent_id: agent.agent_id })
 
 /** Under the user's row lock: of two vends at the boundary the second counts the first. */
-const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
+export const checkEndpointCeiling = async (trx: Trx, user_id: number): Promise<void> => {
   if (!(await lockUser(trx, user_id))) throw new ServiceError('not_found', 'there is no such user')
   if ((await countActiveEndpoints(trx, user_id)) < ENDPOINTS_PER_USER_MAX) return
   throw new ServiceError(
@@ -64,13 +59,51 @@ const checkCeiling = async (trx: Trx, user_id: number): Promise<void> => {
 type Mint = Pick<Deps, 'tokens'>
 
 /** For a repeat: the same token, as long as it is what the endpoint is used by. */
-const showAgain = async (trx: Trx, key: EndpointKey, { token, sha256 }: Token): Promise<Vended> => {
+export const showAgain = async (
+  trx: Trx,
+  key: EndpointKey,
+  { token, sha256 }: Token,
+): Promise<Vended> => {
   const endpoint = await activeEndpoint(trx, key)
   const live = { credential_sha256: sha256, endpoint_id: key.endpoint_id }
   if (await isLiveCredential(trx, live)) return { endpoint, token }
   throw new ServiceError('conflict', 'the credential of that call cannot be shown again', {
     what_to_do: 'Rotate the endpoint, under a new idempotency key, to get a credential that works.',
   })
+}
+
+interface Issue {
+  readonly endpoint_id: string
+  readonly agent_id: number
+  readonly settings: EndpointSettings
+  readonly fresh: Token
+}
+
+/** The endpoint with its first credential. */
+export const issueEndpointIn = async (
+  trx: Trx,
+  call: Call,
+  { endpoint_id, agent_id, settings, fresh }: Issue,
+): Promise<Vended> => {
+  const { user_id, now } = call
+  const { token, sha256, prefix } = fresh
+  const endpoint = await insertEndpoint(trx, {
+    ...settings,
+    endpoint_id,
+    user_id,
+    agent_id,
+    credential_prefix: prefix,
+    created_at: now,
+  })
+  const credential = await insertCredential(trx, {
+    credential_sha256: sha256,
+    endpoint_id,
+    prefix,
+    created_at: now,
+  })
+  await announceEndpoint(trx, endpoint, [credential])
+  await audit(trx, call, 'endpoint.vended', endpoint_id, { agent_id, credential_prefix: prefix })
+  return { endpoint, token }
 }
 
 export const vendEndpointIn = async (
@@ -89,26 +122,15 @@ export const vendEndpointIn = async (
   const fresh = tokens.mint('agt_', seed)
   // Before the ceiling: a repeat makes nothing, so a full account must not refuse it.
   if (repeat) return await showAgain(trx, { user_id, endpoint_id }, fresh)
-  await checkCeiling(trx, user_id)
-  const { agent_id, name } = await chooseAgent(trx, call, agent)
-  const { token, sha256, prefix } = fresh
-  const endpoint = await insertEndpoint(trx, {
-    ...completeSettings(chosen, name),
+  await checkEndpointCeiling(trx, user_id)
+  const tools = chosen.tools ?? defaultGrants
+  const { agent_id, name } = await chooseAgent(trx, call, agent, tools)
+  return await issueEndpointIn(trx, call, {
     endpoint_id,
-    user_id,
     agent_id,
-    credential_prefix: prefix,
-    created_at: now,
+    settings: completeSettings(chosen, name),
+    fresh,
   })
-  const credential = await insertCredential(trx, {
-    credential_sha256: sha256,
-    endpoint_id,
-    prefix,
-    created_at: now,
-  })
-  await announceEndpoint(trx, endpoint, [credential])
-  await audit(trx, call, 'endpoint.vended', endpoint_id, { agent_id, credential_prefix: prefix })
-  return { endpoint, token }
 }
 
 /** A new credential in place of the old one, which stops in the same transaction. */

@@ -34,6 +34,8 @@ t.test('a lost bucket is built again from the database', async (t) => {
     endpoints: { seen: 2, written: 2 },
     credentials: { seen: 2, written: 2 },
     api_tokens: { seen: 1, written: 1 },
+    // Nothing was lost of the other bucket.
+    agents: { seen: 1, written: 0 },
   })
   t.strictSame(await s.identity.endpoint(live.endpoint.endpoint_id), live.endpoint)
   t.strictSame(await s.identity.endpoint(endpoint_id), revoked)
@@ -51,6 +53,7 @@ t.test('what is current is left alone, also past its expiry', async (t) => {
     endpoints: { seen: 1, written: 0 },
     credentials: { seen: 1, written: 0 },
     api_tokens: { seen: 0, written: 0 },
+    agents: { seen: 1, written: 0 },
   })
   t.strictSame(await s.identity.endpoint(endpoint.endpoint_id), endpoint)
 })

@@ -2,14 +2,10 @@ import type { Handler } from '@guildhall/bus'
 import { vendEndpoint } from '@guildhall/contracts'
 import { transaction } from '@guildhall/db'
 import { callOf } from '../call.ts'
+import { clientConfig } from '../client-config.ts'
 import type { Deps } from '../deps.ts'
 import { checkSettings } from '../endpoint-settings.ts'
 import { vendEndpointIn } from '../vend.ts'
-
-/** What a person pastes under "mcpServers" of their MCP client. */
-const clientConfig = (url: string, token: string) => ({
-  guildhall: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } },
-})
 
 export const handleVendEndpoint =
   (deps: Deps): Handler<typeof vendEndpoint> =>

@@ -125,6 +125,19 @@ export const findEndpoint = (db: Connection, key: EndpointKey): Promise<Endpoint
     { ...key },
   )
 
+/** All of an agent's that work now; the ceiling per owner bounds them. */
+export const activeEndpointsOf = (
+  db: Connection,
+  { user_id, agent_id }: { readonly user_id: number; readonly agent_id: number },
+): Promise<Pick<Endpoint, 'endpoint_id'>[]> =>
+  rowsOf(
+    db,
+    `select endpoint_id from endpoints
+     where user_id = :user_id and agent_id = cast(:agent_id as bigint) and status = 'active'
+     order by endpoint_id`,
+    { user_id, agent_id },
+  )
+
 export const countActiveEndpoints = async (db: Connection, user_id: number): Promise<number> => {
   const row = await firstRow<{ active: number }>(
     db,

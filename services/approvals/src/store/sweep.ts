@@ -4,6 +4,7 @@ import { type Connection, rowsOf } from './rows.ts'
 const PERISHABLE = {
   login_links: 'expires_at',
   login_attempts: 'window_started_at',
+  credential_claims: 'expires_at',
   idempotent_calls: 'created_at',
 } as const
 
