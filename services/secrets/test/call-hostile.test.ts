@@ -221,14 +221,14 @@ t.test('a secret that is revoked while its host is looked up is not sent', async
 })
 
 t.test('a host that answers a byte at a time is left in time', async (t) => {
-  const s = await started(t, { env: { SECRETS_CALL_TIMEOUT_MS: '500' } })
+  const s = await started(t, { env: { SECRETS_CALL_TIMEOUT_MS: '2000' } })
   s.host.answer((_request, response) => {
     const drip = setInterval(() => response.write(VALUE.charAt(0)), 50)
     response.on('close', () => clearInterval(drip))
   })
   const before = performance.now()
   t.match(await refusal(s.callHost()), { code: 'deadline_exceeded', message: /did not answer/ })
-  t.ok(performance.now() - before < 5_000)
+  t.ok(performance.now() - before < 15_000)
 })
 
 t.test('a host that never stops is left at the limit', async (t) => {

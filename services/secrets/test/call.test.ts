@@ -235,7 +235,7 @@ t.test('a call with an idempotency key is made once', async (t) => {
 })
 
 t.test('a call whose outcome nobody knows is not made again', async (t) => {
-  const s = await started(t, { SECRETS_CALL_TIMEOUT_MS: '300' })
+  const s = await started(t, { SECRETS_CALL_TIMEOUT_MS: '2000' })
   const agent = await s.agent(s.owner, 42)
   const keyed = () => s.callHost({}, agent, 'key-1')
   s.host.answer(() => undefined)

@@ -30,7 +30,7 @@ export const startTlsHost = async (t: Test) => {
   const { ca, cert, key } = testCertificates([HOST, OTHER_HOST, '*.wild.example.test'])
   const seen: SeenRequest[] = []
   let answering: Answering = (_request, response) => void response.end('ok')
-  const server = createServer({ cert, key }, async (raw, response) => {
+  const answer = async (raw: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of raw) chunks.push(chunk)
     const request = {
@@ -41,6 +41,10 @@ export const startTlsHost = async (t: Test) => {
     }
     seen.push(request)
     await answering(request, response, raw)
+  }
+  // What goes wrong here ends the connection, and the test sees that.
+  const server = createServer({ cert, key }, (raw, response) => {
+    answer(raw, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {
