@@ -43,18 +43,20 @@ export const announceRevocation = async (trx: Trx, event: EndpointRevoked): Prom
   })
 }
 
-/** An event of this service, validated before it is written: nothing unreadable gets on its way. */
+/**
+ * An event of this service, validated before it is written: nothing unreadable gets on its way.
+ * Events of one key are told in the order in which they were written.
+ */
 export const announceEvent = async <S extends z.ZodType>(
   trx: Trx,
   { subject, schema }: { readonly subject: string; readonly schema: S },
-  event_id: string,
+  key: string,
   payload: z.input<S>,
 ): Promise<void> => {
   await addToOutbox(trx, {
     subject,
-    key: event_id,
+    key,
     payload: z.record(z.string(), z.unknown()).parse(schema.parse(payload)),
-    event_id,
   })
 }
 
@@ -72,9 +74,9 @@ export const announceAgent = async (
   agent: StoredAgent,
   { change, seed, at }: Pick<AgentChanged, 'change' | 'seed'> & { readonly at: Date },
 ): Promise<void> => {
-  const { user_id, agent_id, version } = agent
+  const { user_id, agent_id } = agent
   await announceAgentEntry(trx, agent)
-  await announceEvent(trx, agentChanged, `agent-${agent_id}-v${version}`, {
+  await announceEvent(trx, agentChanged, agentKey(user_id, agent_id), {
     v: 1,
     user_id,
     agent: agentRecord(agent),

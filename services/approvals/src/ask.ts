@@ -3,6 +3,7 @@ import {
   APPROVALS_PENDING_PER_AGENT_MAX,
   type ApprovalKind,
   approvalRequested,
+  MESSAGE_MAX_CHARS,
   type MessageKind,
   type Principal,
   ServiceError,
@@ -58,8 +59,18 @@ export interface Question {
   readonly resource_name?: string
 }
 
-const warned = ({ body, warnings }: Question): string =>
-  [...warnings.map((warning) => `WARNING: ${warning}`), body].join('\n')
+const WARNINGS_SHOWN = 10
+
+/** Warnings first, whatever the agent wrote. The approval has all of them, and all that is asked. */
+const warned = ({ body, warnings }: Question): string => {
+  const more = warnings.length - WARNINGS_SHOWN
+  const lines = [
+    ...warnings.slice(0, WARNINGS_SHOWN).map((warning) => `WARNING: ${warning.slice(0, 500)}`),
+    ...(more > 0 ? [`WARNING: and ${more} more, in the approval`] : []),
+    body,
+  ]
+  return lines.join('\n').slice(0, MESSAGE_MAX_CHARS)
+}
 
 /** Undefined when one like it is open: the caller throws, so that the message goes as well. */
 export const askIn = async (
@@ -104,7 +115,7 @@ export const askIn = async (
     expires_at: new Date(now.getTime() + APPROVAL_EXPIRES_AFTER_SECONDS * 1_000),
   })
   if (approval === undefined) return undefined
-  await announceEvent(trx, approvalRequested, `approval-requested-${approval_id}`, {
+  await announceEvent(trx, approvalRequested, `approval:${approval_id}`, {
     v: 1,
     user_id,
     approval_id,

@@ -110,6 +110,8 @@ const approveIn = async (
   })
   if (settled === undefined) throw alreadyDecided(approval.status)
   await announceSettled(trx, call, settled, 'approved')
+  // Of a tree or an agent, whoever asked hears when there is something to go on with.
+  if (settled.kind === 'action') await tellAskerIn(trx, call, settled, 'Your owner approved this.')
   return { approval: rowOf(settled) }
 }
 

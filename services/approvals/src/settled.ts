@@ -44,7 +44,7 @@ export const announceSettled = async (
   decision: ApprovalDecided['decision'],
 ): Promise<void> => {
   const { approval_id, round, kind, payload, approved_payload, digest, approved_digest } = approval
-  await announceEvent(trx, approvalDecided, `approval-decided-${approval_id}-${round}`, {
+  await announceEvent(trx, approvalDecided, `approval:${approval_id}`, {
     v: 1,
     user_id: approval.user_id,
     approval_id,

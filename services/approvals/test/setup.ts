@@ -13,6 +13,7 @@ import {
   credentialKey,
   type Endpoint,
   endpointKey,
+  grantableTools,
   type HumanPrincipal,
   IdentityCredential,
   IdentityEndpoint,
@@ -156,6 +157,13 @@ export const setup = async (t: Test, { nats, start = true }: SetupOptions = {}) 
       { agent: { name: 'worker' }, queues: ['inbox'], ...input },
       { principal: ann, idempotency_key },
     )
+  /** An endpoint that may do whatever an agent can be granted. */
+  const vendTo = (owner: Principal, agent_id: number) =>
+    call(
+      vendEndpoint,
+      { agent: { agent_id }, queues: ['inbox'], tools: [...grantableTools] },
+      { principal: owner },
+    )
   return {
     db,
     database_url,
@@ -168,6 +176,7 @@ export const setup = async (t: Test, { nats, start = true }: SetupOptions = {}) 
     call,
     ann,
     vend,
+    vendTo,
     identity: identityReader(bus),
   }
 }

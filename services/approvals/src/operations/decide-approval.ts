@@ -8,6 +8,10 @@ import type { Deps } from '../deps.ts'
 import { rowOf } from '../settled.ts'
 import { findApproval } from '../store/approvals.ts'
 
+/**
+ * A repeat answers as it stands. What the first call could not carry out is tried again, as long as
+ * nothing was decided since: its answer may be the one that was lost.
+ */
 const decideOnce = async (
   trx: Trx,
   deps: Deps,
@@ -19,6 +23,9 @@ const decideOnce = async (
   const { approval_id } = input
   const approval = await findApproval(trx, { user_id: call.user_id, approval_id })
   if (approval === undefined) throw noSuchApproval()
+  if (approval.status === 'pending' && approval.round === 0) {
+    return await decideIn(trx, deps, call, input)
+  }
   return { approval: rowOf(approval) }
 }
 
