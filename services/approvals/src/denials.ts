@@ -91,7 +91,7 @@ export const recordingDenials = (deps: Deps, binding: Binding): Binding =>
             ) {
               // The caller is told of the refusal in any case; that it is not on record is for the log.
               await record(deps, binding, principal, ctx.request_id, input, error).catch(
-                (err: unknown) => ctx.log.error({ err }, 'a refusal could not be recorded'),
+                (err: unknown) => deps.log.error({ err }, 'a refusal could not be recorded'),
               )
             }
             throw error

@@ -1,5 +1,5 @@
 import type { Db } from '@guildhall/db'
-import type { Clock } from '@guildhall/runtime'
+import type { Clock, Logger } from '@guildhall/runtime'
 import type { Passwords } from './passwords.ts'
 import type { SharedRecords } from './shared-records.ts'
 import type { TokenMint } from './tokens.ts'
@@ -8,6 +8,7 @@ import type { TokenMint } from './tokens.ts'
 export interface Deps {
   readonly db: Db
   readonly clock: Clock
+  readonly log: Logger
   readonly passwords: Passwords
   readonly tokens: TokenMint
   /** Goals, tasks and claims, which the tasks service owns. */

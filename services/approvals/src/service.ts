@@ -52,6 +52,7 @@ export const approvalsService = ({
   const projection = createProjection(bus)
   const relay = outboxRelay({ db, publish: relayRow(bus, projection), log })
   const deps: Deps = {
+    log,
     db,
     clock,
     passwords,

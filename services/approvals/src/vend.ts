@@ -26,7 +26,7 @@ import type { Token } from './tokens.ts'
  * revoke either.
  */
 
-interface Vended {
+export interface Vended {
   readonly endpoint: Endpoint
   readonly token: string
 }

@@ -162,7 +162,7 @@ t.test('an agent may not decide, whatever its endpoint is granted', async (t) =>
   // Also without the check at the door.
   const handler = handleDecideApproval(w.s.deps)
   await t.rejects(
-    handler(contextOf(w.s, w.coordinator), { approval_id, decision: 'approve' }),
+    handler(contextOf(w.coordinator), { approval_id, decision: 'approve' }),
     named('ErrNotPermitted'),
   )
   t.equal((await show(w, approval_id)).status, 'pending')
