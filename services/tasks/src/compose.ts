@@ -5,13 +5,15 @@ import { openAgents } from './agents.ts'
 import { onDelivery } from './consumers/on-delivery.ts'
 import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
 import { onRung } from './consumers/on-rung.ts'
+import { onTreeApproved } from './consumers/on-tree-approved.ts'
 import { projection } from './consumers/projection.ts'
 import type { Tasks } from './context.ts'
-import { openGoalProjection, relayRow } from './goal-projection.ts'
+import { openGoalProjection } from './goal-projection.ts'
 import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
+import { relayRow } from './relay.ts'
 import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
 import { openWaitRoom } from './wait-room.ts'
@@ -26,14 +28,19 @@ interface Foundations {
 
 /** The whole service on given foundations; the parts in the order in which they start. */
 export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: Part[] } => {
-  const { bus, db, log } = foundations
+  const { bus, db, clock, log } = foundations
   const lanes = openLanes(bus, log)
   const waitRoom = openWaitRoom(bus)
+  const records = openWorkRecords(bus)
   const agents = openAgents(bus, log)
-  const relay = outboxRelay({ db, publish: relayRow(bus, openGoalProjection(bus)), log })
+  const relay = outboxRelay({
+    db,
+    publish: relayRow({ bus, clock, records, projection: openGoalProjection(bus) }),
+    log,
+  })
   const tasks: Tasks = {
     ...foundations,
-    records: openWorkRecords(bus),
+    records,
     claimKeys: openClaimKeys(bus),
     lanes,
     bodies: openBodyStore(bus),
@@ -51,6 +58,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     projection(tasks),
     onDelivery(tasks),
     onEndpointRevoked(tasks),
+    onTreeApproved(tasks),
     onRung(tasks),
     sweep(tasks),
     retention(tasks),

@@ -1,5 +1,6 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
 import { type Db, type Trx, transaction } from '@guildhall/db'
+import { storable } from '../storable.ts'
 import { openAttempt } from '../work-item.ts'
 import { firstRing } from './rings.ts'
 
@@ -9,12 +10,6 @@ export interface Revision {
   readonly record: WorkRecord
   readonly revision: number
 }
-
-/** jsonb takes neither NUL nor half a surrogate pair; nothing that is shown needs them. */
-const storable = (_key: string, value: unknown): unknown =>
-  typeof value === 'string'
-    ? Buffer.from(value.replaceAll('\u0000', ''), 'utf8').toString('utf8')
-    : value
 
 const toJson = (value: unknown): string => JSON.stringify(value, storable)
 
