@@ -66,7 +66,7 @@ const settledIn = async (
   await addToOutbox(trx, {
     subject: treeSettled.subject,
     key: `${user_id}.tree.${approval_id}`,
-    event_id: `tree-settled-${approval_id}-${round}`,
+    event_id: `tree-settled-${user_id}-${approval_id}-${round}`,
     payload: treeSettled.schema.parse({
       v: 1,
       user_id,
