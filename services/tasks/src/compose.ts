@@ -11,6 +11,7 @@ import type { Tasks } from './context.ts'
 import { openGoalProjection } from './goal-projection.ts'
 import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
+import { holdsReconciler } from './reconcilers/reconcile-goals.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
 import { relayRow } from './relay.ts'
@@ -61,6 +62,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     onTreeApproved(tasks),
     onRung(tasks),
     sweep(tasks),
+    holdsReconciler(tasks),
     retention(tasks),
   ]
   return { tasks, parts }

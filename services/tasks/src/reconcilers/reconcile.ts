@@ -6,6 +6,7 @@ import { project } from '../store/projection.ts'
 import { listProjected, projectedRevision, readStoredPayload } from '../store/todos.ts'
 import { isFinished } from '../work-item.ts'
 import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts'
+import { type ReconciledGoals, reconcileGoals } from './reconcile-goals.ts'
 
 /**
  * Brings the three places of an item together again after one of them was lost or restored from a
@@ -14,7 +15,7 @@ import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts
  * running replicas.
  */
 
-export interface Reconciled {
+export interface Reconciled extends ReconciledGoals {
   checked: number
   /** Records that the bucket had lost. */
   records_restored: number
@@ -72,7 +73,8 @@ const restoreMessage = async (
   record: WorkRecord,
   report: Reconciled,
 ): Promise<void> => {
-  if (isFinished(record) || (await isEnqueued(tasks, record))) return
+  // A task is claimed by its id, so it has no message.
+  if (record.task !== undefined || isFinished(record) || (await isEnqueued(tasks, record))) return
   const payload = await findPayload(tasks, record)
   if (payload === undefined) {
     report.without_payload += 1
@@ -91,8 +93,13 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
     messages_restored: 0,
     reprojected: 0,
     without_payload: 0,
+    goals_projected: 0,
+    claim_records_restored: 0,
+    claim_records_cancelled: 0,
+    holds_released: 0,
   }
   await restoreRecords(tasks, report)
+  Object.assign(report, await reconcileGoals(tasks))
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1
