@@ -2,10 +2,13 @@ export { connectDb, type Db, dbError, isUniqueViolation, type Trx } from './conn
 export { firstTime, inboxMigration } from './inbox.ts'
 export { isMigrated, type Migration, type Migrations, migrate, migrationsHash } from './migrate.ts'
 export {
+  addAllToOutbox,
   addToOutbox,
+  type OutboxEntry,
   type OutboxRelay,
   type OutboxRow,
   outboxMigration,
   outboxRelay,
 } from './outbox.ts'
+export { createSettle } from './settle.ts'
 export { canQuery, query, transaction } from './transaction.ts'

@@ -1,11 +1,13 @@
 import { type Bus, openBodyStore } from '@guildhall/bus'
-import type { Db } from '@guildhall/db'
+import { createSettle, type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
+import { openAgents } from './agents.ts'
 import { onDelivery } from './consumers/on-delivery.ts'
 import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
 import { onRung } from './consumers/on-rung.ts'
 import { projection } from './consumers/projection.ts'
 import type { Tasks } from './context.ts'
+import { openGoalProjection, relayRow } from './goal-projection.ts'
 import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
 import { retention } from './reconcilers/retention.ts'
@@ -24,9 +26,11 @@ interface Foundations {
 
 /** The whole service on given foundations; the parts in the order in which they start. */
 export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: Part[] } => {
-  const { bus, log } = foundations
+  const { bus, db, log } = foundations
   const lanes = openLanes(bus, log)
   const waitRoom = openWaitRoom(bus)
+  const agents = openAgents(bus, log)
+  const relay = outboxRelay({ db, publish: relayRow(bus, openGoalProjection(bus)), log })
   const tasks: Tasks = {
     ...foundations,
     records: openWorkRecords(bus),
@@ -34,9 +38,13 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     lanes,
     bodies: openBodyStore(bus),
     waitRoom,
+    agents,
+    settle: createSettle(relay.flush, log),
   }
   const parts = [
     lanes,
+    agents,
+    relay,
     serveTasks(tasks),
     // Stops before the operations do, so that waiting calls are answered while they drain.
     waitRoom,

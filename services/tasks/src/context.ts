@@ -1,6 +1,7 @@
 import type { BodyStore, Bus } from '@guildhall/bus'
 import type { Db } from '@guildhall/db'
 import type { Clock, Logger } from '@guildhall/runtime'
+import type { Agents } from './agents.ts'
 import type { Lanes } from './lanes.ts'
 import type { ClaimKeys } from './store/claim-keys.ts'
 import type { WorkRecords } from './store/work-records.ts'
@@ -18,4 +19,8 @@ export interface Tasks {
   readonly bodies: BodyStore
   readonly waitRoom: WaitRoom
   readonly lease_token_key: Buffer
+  /** The agents of every owner, as approvals publishes them. */
+  readonly agents: Agents
+  /** Returns once what was committed can be read where other services read it. */
+  readonly settle: () => Promise<void>
 }
