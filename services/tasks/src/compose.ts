@@ -2,6 +2,7 @@ import { type Bus, openBodyStore } from '@guildhall/bus'
 import { createSettle, type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { openAgents } from './agents.ts'
+import { onCommandFinished } from './consumers/on-command-finished.ts'
 import { onDelivery } from './consumers/on-delivery.ts'
 import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
 import { onRung } from './consumers/on-rung.ts'
@@ -12,6 +13,7 @@ import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
+import { openStanding } from './standing.ts'
 import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
 import { openWaitRoom } from './wait-room.ts'
@@ -39,6 +41,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     bodies: openBodyStore(bus),
     waitRoom,
     agents,
+    standing: openStanding(bus),
     settle: createSettle(relay.flush, log),
   }
   const parts = [
@@ -51,6 +54,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     projection(tasks),
     onDelivery(tasks),
     onEndpointRevoked(tasks),
+    onCommandFinished(tasks),
     onRung(tasks),
     sweep(tasks),
     retention(tasks),

@@ -3,6 +3,7 @@ import type { Db } from '@guildhall/db'
 import type { Clock, Logger } from '@guildhall/runtime'
 import type { Agents } from './agents.ts'
 import type { Lanes } from './lanes.ts'
+import type { Standing } from './standing.ts'
 import type { ClaimKeys } from './store/claim-keys.ts'
 import type { WorkRecords } from './store/work-records.ts'
 import type { WaitRoom } from './wait-room.ts'
@@ -21,6 +22,8 @@ export interface Tasks {
   readonly lease_token_key: Buffer
   /** The agents of every owner, as approvals publishes them. */
   readonly agents: Agents
+  /** Who may take no work, as reputation publishes it. */
+  readonly standing: Standing
   /** Returns once what was committed can be read where other services read it. */
   readonly settle: () => Promise<void>
 }

@@ -4,6 +4,7 @@ import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { handleClaim } from './claim.ts'
 import { handleClaimNext } from './claim-next.ts'
+import { handleClaimTask } from './claim-task.ts'
 import { handleComplete } from './complete.ts'
 import { handleCreateTodo } from './create-todo.ts'
 import { handleFail } from './fail.ts'
@@ -13,6 +14,8 @@ import { handleHeartbeat } from './heartbeat.ts'
 import { handleListTodos, handleOldestPending } from './list-todos.ts'
 import { handleRelease } from './release.ts'
 import { handleRetryTodo } from './retry-todo.ts'
+import { handleSubmitTask } from './submit-task.ts'
+import { handleVerifyTask } from './verify-task.ts'
 
 export const serveTasks = (tasks: Tasks): Part =>
   serveOperations(
@@ -30,6 +33,9 @@ export const serveTasks = (tasks: Tasks): Part =>
       bind(contracts.oldestPending, handleOldestPending(tasks)),
       bind(contracts.createTodo, handleCreateTodo(tasks)),
       bind(contracts.retryTodo, handleRetryTodo(tasks)),
+      bind(contracts.claimTask, handleClaimTask(tasks)),
+      bind(contracts.submitTask, handleSubmitTask(tasks)),
+      bind(contracts.verifyTask, handleVerifyTask(tasks)),
     ],
     { log: tasks.log },
   )

@@ -1,6 +1,7 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
 import { type Db, type Trx, transaction } from '@guildhall/db'
 import { openAttempt } from '../work-item.ts'
+import { toJson } from './json.ts'
 import { firstRing } from './rings.ts'
 
 /** Writes of the projection: idempotent by revision, a whole batch in one transaction. */
@@ -9,14 +10,6 @@ export interface Revision {
   readonly record: WorkRecord
   readonly revision: number
 }
-
-/** jsonb takes neither NUL nor half a surrogate pair; nothing that is shown needs them. */
-const storable = (_key: string, value: unknown): unknown =>
-  typeof value === 'string'
-    ? Buffer.from(value.replaceAll('\u0000', ''), 'utf8').toString('utf8')
-    : value
-
-const toJson = (value: unknown): string => JSON.stringify(value, storable)
 
 const timestamp = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
