@@ -1,5 +1,5 @@
 import type { GoalStatus } from '@guildhall/contracts'
-import type { Trx } from '@guildhall/db'
+import { query, type Trx } from '@guildhall/db'
 import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** Goals. The owner stands in every statement that a caller's id leads to. */
@@ -49,12 +49,15 @@ export const HELD_COLUMNS = `
 
 export type GoalKey = Pick<GoalRow, 'owner_user_id' | 'goal_id'>
 
-export const findGoal = (db: Connection, key: GoalKey): Promise<(GoalRow & Held) | undefined> =>
+export const findGoal = (
+  db: Connection,
+  { owner_user_id, goal_id }: GoalKey,
+): Promise<(GoalRow & Held) | undefined> =>
   firstRow(
     db,
     `select ${GOAL_COLUMNS}, ${HELD_COLUMNS} from goals
      where owner_user_id = :owner_user_id and goal_id = :goal_id`,
-    { ...key },
+    { owner_user_id, goal_id },
   )
 
 /**
@@ -94,3 +97,31 @@ export const goalsAfter = (
      order by goal_id limit :limit`,
     { after, limit },
   )
+
+type GoalChanges = Partial<
+  Pick<
+    GoalRow,
+    | 'budget_tokens'
+    | 'budget_dollars_cents'
+    | 'alert_80pct_posted'
+    | 'pause_reason'
+    | 'completion_summary'
+  >
+> & { readonly status?: GoalStatus; readonly completed_at?: Date }
+
+/** False when the status is none of `from`: nothing was changed. */
+export const changeGoalIn = async (
+  trx: Trx,
+  goal_id: number,
+  from: readonly GoalStatus[],
+  changes: GoalChanges,
+  now: Date,
+): Promise<boolean> => {
+  const changed = await query(() =>
+    trx('goals')
+      .where({ goal_id })
+      .whereIn('status', from)
+      .update({ ...changes, updated_at: now }),
+  )
+  return changed > 0
+}

@@ -1,5 +1,6 @@
 import type { Task, TaskStatus, VerifierConfig } from '@guildhall/contracts'
-import type { Trx } from '@guildhall/db'
+import { query, type Trx } from '@guildhall/db'
+import { openTaskStates, taskStatesBefore } from '../task-state.ts'
 import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** Tasks of goals. Each change happens under the lock of the goal (lockGoalIn). */
@@ -69,7 +70,7 @@ export interface Subtree {
 
 /** `root` is the task whose subtree it is; `first` selects the roots. */
 const subtrees = (first: string): string => `
-  recursive below as (
+  below as (
     select tasks.task_id as root, tasks.task_id, tasks.spent_tokens, tasks.spent_dollars_cents
     from tasks where ${first}
     union all
@@ -100,7 +101,7 @@ export const nextTaskVersionsIn = (
 ): Promise<(TaskRow & Subtree)[]> =>
   rowsOf(
     trx,
-    `with ${subtrees('tasks.task_id = any(:task_ids)')}
+    `with recursive ${subtrees('tasks.task_id = any(:task_ids)')}
      update tasks set version = version + 1 from subtree where subtree.root = tasks.task_id
      returning ${TASK_COLUMNS}, ${SUBTREE_COLUMNS}`,
     { task_ids },
@@ -116,7 +117,7 @@ export const chainOf = (db: Connection, task_id: number): Promise<(TaskRow & Sub
        select tasks.task_id, tasks.parent_task_id
        from chain join tasks on tasks.task_id = chain.parent_task_id
      ),
-     ${subtrees('tasks.task_id in (select task_id from chain)').replace('recursive', '')}
+     ${subtrees('tasks.task_id in (select task_id from chain)')}
      select ${TASK_COLUMNS}, ${SUBTREE_COLUMNS}
      from tasks join subtree on subtree.root = tasks.task_id
      order by tasks.depth desc`,
@@ -131,9 +132,72 @@ export const tasksAfter = (
 ): Promise<(TaskRow & Subtree)[]> =>
   rowsOf(
     db,
-    `with ${subtrees('tasks.task_id in (select task_id from tasks where task_id > :after order by task_id limit :limit)')}
+    `with recursive ${subtrees('tasks.task_id in (select task_id from tasks where task_id > :after order by task_id limit :limit)')}
      select ${TASK_COLUMNS}, ${SUBTREE_COLUMNS}
      from tasks join subtree on subtree.root = tasks.task_id
      order by tasks.task_id`,
     { after, limit },
   )
+
+/** The task and its goal, for whoever has to lock the goal first. */
+export const goalOfTask = async (
+  db: Connection,
+  key: TaskKey,
+): Promise<Pick<TaskRow, 'owner_user_id' | 'goal_id'> | undefined> =>
+  await firstRow(
+    db,
+    `select owner_user_id, goal_id from tasks
+     where owner_user_id = :owner_user_id and task_id = :task_id`,
+    { ...key },
+  )
+
+export const childrenOf = (
+  db: Connection,
+  task_id: number,
+): Promise<Pick<TaskRow, 'task_id' | 'status'>[]> =>
+  rowsOf(db, 'select task_id, status from tasks where parent_task_id = :task_id order by seq', {
+    task_id,
+  })
+
+type TaskChanges = Partial<
+  Pick<TaskRow, 'assignee_agent_id' | 'result_summary' | 'artifact' | 'failure_reason' | 'revision'>
+> & {
+  readonly claimed_at?: Date | null
+  readonly started_at?: Date | null
+  readonly completed_at?: Date
+}
+
+/** One step of the state machine; false when the task is not where it could be made from. */
+export const moveTaskIn = async (
+  trx: Trx,
+  task: Pick<TaskRow, 'task_id' | 'is_leaf'>,
+  to: TaskStatus,
+  changes: TaskChanges,
+  now: Date,
+): Promise<boolean> => {
+  const moved = await query(() =>
+    trx('tasks')
+      .where({ task_id: task.task_id })
+      .whereIn('status', taskStatesBefore(to, task.is_leaf))
+      .update({ ...changes, status: to, updated_at: now }),
+  )
+  return moved > 0
+}
+
+/** Every task of a goal that has not ended, leaves and parents alike. */
+export const cancelOpenTasksIn = (trx: Trx, goal_id: number, now: Date): Promise<TaskRow[]> =>
+  rowsOf(
+    trx,
+    `update tasks set status = 'cancelled', completed_at = :now, updated_at = :now
+     where goal_id = :goal_id and status = any(:open) returning ${TASK_COLUMNS}`,
+    { goal_id, now, open: openTaskStates },
+  )
+
+export const countOpenTasks = async (db: Connection, goal_id: number): Promise<number> => {
+  const row = await firstRow<{ open: number }>(
+    db,
+    'select count(*) as open from tasks where goal_id = :goal_id and status = any(:open)',
+    { goal_id, open: openTaskStates },
+  )
+  return row?.open ?? 0
+}
