@@ -16,6 +16,7 @@ import { sweep } from './reconcilers/sweep.ts'
 import { openStanding } from './standing.ts'
 import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
+import { openTurns } from './turns.ts'
 import { openWaitRoom } from './wait-room.ts'
 
 interface Foundations {
@@ -42,6 +43,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     waitRoom,
     agents,
     standing: openStanding(bus),
+    turns: openTurns(),
     settle: createSettle(relay.flush, log),
   }
   const parts = [

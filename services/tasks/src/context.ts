@@ -6,6 +6,7 @@ import type { Lanes } from './lanes.ts'
 import type { Standing } from './standing.ts'
 import type { ClaimKeys } from './store/claim-keys.ts'
 import type { WorkRecords } from './store/work-records.ts'
+import type { Turns } from './turns.ts'
 import type { WaitRoom } from './wait-room.ts'
 
 /** What the operations, consumers and reconcilers of this service stand on. */
@@ -24,6 +25,8 @@ export interface Tasks {
   readonly agents: Agents
   /** Who may take no work, as reputation publishes it. */
   readonly standing: Standing
+  /** Claims of one task take turns. */
+  readonly turns: Turns
   /** Returns once what was committed can be read where other services read it. */
   readonly settle: () => Promise<void>
 }

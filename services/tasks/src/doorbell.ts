@@ -1,14 +1,9 @@
 import { publishCore } from '@guildhall/bus'
 import { subjects, type WorkRecord } from '@guildhall/contracts'
 import type { Tasks } from './context.ts'
-import { isTask } from './task-item.ts'
 
-/**
- * Says that an item can be claimed. Lossy: correctness never depends on it. A task does not ring:
- * whoever is woken would look into a queue, where it is not; its goal's channel tells of it.
- */
+/** Says that an item can be claimed. Lossy: correctness never depends on it. */
 export const ring = (tasks: Pick<Tasks, 'bus'>, record: WorkRecord): void => {
-  if (isTask(record)) return
   publishCore(tasks.bus, subjects.doorbell(record.owner_id, record.queue), {
     v: 1,
     todo_id: record.id,

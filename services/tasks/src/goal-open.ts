@@ -1,5 +1,6 @@
 import { namedError } from '@guildhall/contracts'
-import { percentOfBudget, requireActive } from './budget.ts'
+import { requireActive } from './budget.ts'
+import { percentOfBudget } from './purses.ts'
 import type { GoalRow } from './store/goals.ts'
 
 /** Asked before anything is held, so that the goal's state is said before the task's. */

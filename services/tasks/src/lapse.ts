@@ -20,6 +20,7 @@ const settle = async (
   if (written === undefined) return false
   if (isTask(next)) {
     await followTaskLater(tasks, { record: next, revision: written })
+    if (!next.dead_letter) ring(tasks, next)
     return true
   }
   if (next.dead_letter) {

@@ -4,19 +4,13 @@ import { releaseHoldIn, settleUsageIn } from './budget.ts'
 import type { Tasks } from './context.ts'
 import { announceTasksIn } from './goal-projection.ts'
 import { settleParentsIn } from './parents.ts'
-import { followTaskIn } from './store/follow-task.ts'
+import { followTaskIn, NO_ATTEMPT_LEFT } from './store/follow-task.ts'
 import { lockGoalIn } from './store/goals.ts'
 import { type TaskRevision, writeTaskItems } from './store/task-items.ts'
 import { findTask, type TaskKey } from './store/tasks.ts'
 import type { TaskItem } from './task-item.ts'
 import { evidenceIn, noticeIn, type Telling, tellMoveIn } from './task-notices.ts'
-import {
-  evidenceOfVerdict,
-  evidenceRef,
-  isHeartbeat,
-  type Step,
-  stepsOf,
-} from './task-steps.ts'
+import { evidenceOfVerdict, evidenceRef, isHeartbeat, type Step, stepsOf } from './task-steps.ts'
 
 /**
  * What follows in PostgreSQL from a write of a task's claim record: its row, the budget, the events.
@@ -154,7 +148,7 @@ const onVerified = async (effect: Effect): Promise<void> => {
 }
 
 const onExhausted = async (effect: Effect): Promise<void> => {
-  const reason = 'no attempt is left'
+  const reason = NO_ATTEMPT_LEFT
   await releaseHold(effect)
   const lapsed = effect.record.prior_attempts[0]?.outcome === 'reaped'
   if (lapsed) await lapsedEvidence(effect)
@@ -162,10 +156,7 @@ const onExhausted = async (effect: Effect): Promise<void> => {
   await tellCoordinator(effect, reason)
 }
 
-const onOver = async (
-  effect: Effect,
-  { end }: Extract<Step, { kind: 'over' }>,
-): Promise<void> => {
+const onOver = async (effect: Effect, { end }: Extract<Step, { kind: 'over' }>): Promise<void> => {
   if (end === 'verified') await onVerified(effect)
   else if (end === 'exhausted') await onExhausted(effect)
   else {

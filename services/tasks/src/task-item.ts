@@ -115,6 +115,7 @@ export const taskVerified = (
   return {
     ...record,
     state: verdict.approved ? 'done' : 'failed',
+    dead_letter: !verdict.approved,
     task: { ...record.task, verdict: { ...verdict, at: now } },
     updated_at: now,
   }
@@ -133,5 +134,10 @@ export const taskCancelled = (record: TaskItem, now: number): TaskItem | undefin
     },
     now,
   )
-  return { ...closed, state: 'failed', task: { ...record.task, cancelled: true } }
+  return {
+    ...closed,
+    state: 'failed',
+    dead_letter: true,
+    task: { ...record.task, cancelled: true },
+  }
 }

@@ -84,8 +84,7 @@ const requirePending = (record: TaskItem): void => {
   throw namedError('ErrAlreadyClaimed', `task ${task_id} is already claimed`)
 }
 
-/** The claim, made now or found to be the caller's already. */
-export const takeTask = async (
+const race = async (
   tasks: Tasks,
   goal: GoalRow,
   task: TaskRow,
@@ -121,3 +120,12 @@ export const takeTask = async (
   }
   throw new ServiceError('unavailable', 'this task changes too fast right now')
 }
+
+/** The claim, made now or found to be the caller's already. */
+export const takeTask = (
+  tasks: Tasks,
+  goal: GoalRow,
+  task: TaskRow,
+  claimer: Claimer,
+): Promise<Awaiting> =>
+  tasks.turns(`${task.owner_user_id}.${task.task_id}`, () => race(tasks, goal, task, claimer))

@@ -20,15 +20,9 @@ export type End = 'verified' | 'cancelled' | 'exhausted'
 const outcomeOf = (record: TaskItem): Reopening => {
   const newest = record.prior_attempts[0]
   if (newest?.seq !== record.attempts_total) return 'lost'
-  switch (newest.outcome) {
-    case 'reaped':
-    case 'lease_expired':
-      return 'lapsed'
-    case 'revoked':
-      return 'revoked'
-    default:
-      return 'released'
-  }
+  const { outcome } = newest
+  if (outcome === 'reaped' || outcome === 'lease_expired') return 'lapsed'
+  return outcome === 'revoked' ? 'revoked' : 'released'
 }
 
 const endOf = (record: TaskItem): End => {

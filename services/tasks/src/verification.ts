@@ -45,7 +45,7 @@ type Certain = Verdict | undefined
 /** Nobody will answer: the owner decides. Said once, since nobody is waited for afterwards. */
 const escalateIn = async (asking: Asking, why: string): Promise<void> => {
   const { trx, due, goal, task } = asking
-  await setVerifierDueIn(trx, task.task_id, undefined, due.verify_tries + 1)
+  await setVerifierDueIn(trx, task, undefined, due.verify_tries + 1)
   await noticeIn(asking, {
     to: { kind: 'owner' },
     body: `Task ${task.task_id} "${task.title}" of goal "${goal.title}" waits for your verdict: ${why}.`,
@@ -66,7 +66,7 @@ const askPeerIn = async (tasks: Tasks, asking: Asking, agent_id: number): Promis
     await escalateIn(asking, `its verifier ${problem}`)
     return
   }
-  await setVerifierDueIn(trx, task.task_id, submitted_at + PEER_VERIFICATION_SECONDS * 1_000, 1)
+  await setVerifierDueIn(trx, task, submitted_at + PEER_VERIFICATION_SECONDS * 1_000, 1)
   await noticeIn(asking, {
     to: { kind: 'agent', agent_id },
     body: [
@@ -114,17 +114,20 @@ const askCommandIn = async (asking: Asking, cmd: string): Promise<Certain> => {
   const { trx, due, task, now } = asking
   const split = splitCommand(cmd)
   if ('problem' in split) {
-    await setVerifierDueIn(trx, task.task_id, now.getTime() + AUTO_RETRY_MS, due.verify_tries)
+    await setVerifierDueIn(trx, task, now.getTime() + AUTO_RETRY_MS, due.verify_tries)
     const reason = `the command cannot be run: ${split.problem}`
     return { by: BY_REFUSAL, approved: false, timed_out: false, reason }
   }
   if (due.verify_tries >= COMMAND_TRIES_MAX) {
-    await escalateIn(asking, `its command was asked for ${COMMAND_TRIES_MAX} times without an answer`)
+    await escalateIn(
+      asking,
+      `its command was asked for ${COMMAND_TRIES_MAX} times without an answer`,
+    )
     return undefined
   }
   const timeout_sec = due.record.task.verifier.timeout_sec ?? COMMAND_TIMEOUT_DEFAULT_SECONDS
   const look_again = now.getTime() + timeout_sec * 1_000 + COMMAND_GRACE_MS
-  await setVerifierDueIn(trx, task.task_id, look_again, due.verify_tries + 1)
+  await setVerifierDueIn(trx, task, look_again, due.verify_tries + 1)
   await requestIn(asking, split.argv, timeout_sec)
   return undefined
 }
@@ -133,12 +136,12 @@ const askIn = async (tasks: Tasks, asking: Asking): Promise<Certain> => {
   const { trx, due, goal, task, now } = asking
   const { verifier } = due.record.task
   if (verifier.kind === 'auto') {
-    await setVerifierDueIn(trx, task.task_id, now.getTime() + AUTO_RETRY_MS, due.verify_tries)
+    await setVerifierDueIn(trx, task, now.getTime() + AUTO_RETRY_MS, due.verify_tries)
     return { by: BY_AUTO, approved: true, timed_out: false, reason: null }
   }
   // What was asked already is waited for; a goal that is not active only asks for nothing new.
   if (goal.status !== 'active') {
-    await setVerifierDueIn(trx, task.task_id, now.getTime() + GOAL_RECHECK_MS, due.verify_tries)
+    await setVerifierDueIn(trx, task, now.getTime() + GOAL_RECHECK_MS, due.verify_tries)
     return undefined
   }
   if (verifier.kind === 'command') return await askCommandIn(asking, verifier.cmd ?? '')

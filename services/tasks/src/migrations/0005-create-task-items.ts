@@ -10,8 +10,8 @@ const list = (values: readonly string[]): string => values.map((value) => `'${va
 export const up = async (trx: Trx): Promise<void> => {
   await trx.raw(`
     create table task_items (
-      task_id bigint primary key,
       owner_user_id bigint not null,
+      task_id bigint not null,
       state text not null
         constraint task_items_state_known check (state in (${list(TodoState.options)})),
       lease_until timestamptz,
@@ -21,10 +21,13 @@ export const up = async (trx: Trx): Promise<void> => {
       verify_tries integer not null default 0,
       record jsonb not null,
       -- Of the record in the bucket: a lower one never replaces a higher one.
-      revision bigint not null
+      revision bigint not null,
+      constraint task_items_pkey primary key (owner_user_id, task_id)
     )`)
   // The sweep: leases that ended, verifiers that are due.
-  await trx.raw(`create index task_items_leases on task_items (lease_until) where state = 'claimed'`)
+  await trx.raw(
+    `create index task_items_leases on task_items (lease_until) where state = 'claimed'`,
+  )
   await trx.raw(
     'create index task_items_verifiers on task_items (verify_at) where verify_at is not null',
   )

@@ -22,10 +22,14 @@ const TRIES = 4
 const notAwaiting = (task_id: number, status: string): ServiceError =>
   namedError('ErrTaskNotAwaitingVerification', `task ${task_id} is ${status}`)
 
-const notPermitted = (message: string): ServiceError => namedError('ErrNotPermittedVerifier', message)
+const notPermitted = (message: string): ServiceError =>
+  namedError('ErrNotPermittedVerifier', message)
 
 /** An agent judges what it was named for; the owner may always judge. */
-const requireVerifier = ({ principal }: CallContext, { task_id, verifier_config }: TaskRow): void => {
+const requireVerifier = (
+  { principal }: CallContext,
+  { task_id, verifier_config }: TaskRow,
+): void => {
   if (principal.kind === 'human') return
   if (verifier_config.kind !== 'peer') {
     throw namedError('ErrVerifierNotConfigured', `task ${task_id} has no peer verifier`)

@@ -4,8 +4,10 @@ import type { Tasks } from '../context.ts'
 import { ring } from '../doorbell.ts'
 import { project } from '../store/projection.ts'
 import { listProjected, projectedRevision, readStoredPayload } from '../store/todos.ts'
+import { isTask } from '../task-item.ts'
 import { isFinished } from '../work-item.ts'
 import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts'
+import { reprojectTask, restoreTaskRecords } from './reconcile-tasks.ts'
 
 /**
  * Brings the three places of an item together again after one of them was lost or restored from a
@@ -44,6 +46,9 @@ const asPending = (record: WorkRecord, now: number): WorkRecord => {
   return { ...rest, state: 'pending', claimable_at: now, updated_at: now }
 }
 
+const asLost = (record: WorkRecord, now: number): WorkRecord =>
+  record.state === 'awaiting_verification' || isFinished(record) ? record : asPending(record, now)
+
 const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> => {
   let after = ''
   for (;;) {
@@ -51,7 +56,7 @@ const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> =
     for (const { record } of page) {
       after = record.id
       if ((await tasks.records.loadFresh(record.owner_id, record.id)) !== undefined) continue
-      const lost = isFinished(record) ? record : asPending(record, tasks.clock.now())
+      const lost = asLost(record, tasks.clock.now())
       if ((await tasks.records.create(lost)) !== undefined) report.records_restored += 1
     }
     if (page.length < PAGE) return
@@ -93,9 +98,16 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
     without_payload: 0,
   }
   await restoreRecords(tasks, report)
+  report.records_restored += await restoreTaskRecords(tasks, (record) =>
+    asLost(record, tasks.clock.now()),
+  )
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1
+    if (isTask(value)) {
+      if (await reprojectTask(tasks, { record: value, revision })) report.reprojected += 1
+      continue
+    }
     await restoreMessage(tasks, value, report)
     const projected = await projectedRevision(tasks.db, value.id)
     if (projected === undefined || projected < revision) {

@@ -1,9 +1,4 @@
-import {
-  RINGS_PER_SWEEP,
-  SWEEP_BATCH,
-  SWEEP_INTERVAL_MS,
-  taskItemId,
-} from '@guildhall/contracts'
+import { RINGS_PER_SWEEP, SWEEP_BATCH, SWEEP_INTERVAL_MS, taskItemId } from '@guildhall/contracts'
 import { interval, type Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { ring } from '../doorbell.ts'

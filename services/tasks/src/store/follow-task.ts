@@ -1,5 +1,5 @@
-import { taskStatus } from '../task-item.ts'
 import type { Trx } from '@guildhall/db'
+import { taskStatus } from '../task-item.ts'
 import { storableText } from './json.ts'
 import { rowsOf } from './rows.ts'
 import type { TaskRevision } from './task-items.ts'
@@ -15,10 +15,13 @@ const claimedAt = ({ record }: TaskRevision): Date | null => {
   return last === undefined ? null : new Date(last)
 }
 
+export const NO_ATTEMPT_LEFT = 'no attempt is left'
+
 const failureOf = ({ record }: TaskRevision): string | null => {
   if (record.state !== 'failed') return null
   if (record.task.cancelled === true) return 'cancelled'
-  return record.task.verdict?.reason ?? (record.dead_letter ? 'no attempt is left' : 'rejected')
+  const { verdict } = record.task
+  return verdict === undefined ? NO_ATTEMPT_LEFT : (verdict.reason ?? 'rejected')
 }
 
 /** The row of the task as its claim record has it. A record that is older changes nothing. */

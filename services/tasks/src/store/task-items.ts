@@ -42,8 +42,8 @@ export const writeTaskItems = async (
      from jsonb_to_recordset(:rows ::jsonb) as r (task_id bigint, owner_user_id bigint, state text,
        lease_until timestamptz, holder_endpoint_id text, verify_at timestamptz, record jsonb,
        revision bigint)
-     order by task_id
-     on conflict (task_id) do update set
+     order by owner_user_id, task_id
+     on conflict (owner_user_id, task_id) do update set
        state = excluded.state, lease_until = excluded.lease_until,
        holder_endpoint_id = excluded.holder_endpoint_id, record = excluded.record,
        revision = excluded.revision,
@@ -136,40 +136,48 @@ export const lockDueVerifierIn = async (
 /** When to look again; undefined: nobody is waited for any more. */
 export const setVerifierDueIn = async (
   trx: Trx,
-  task_id: number,
+  { owner_user_id, task_id }: TaskItemKey,
   verify_at: number | undefined,
   tries: number,
 ): Promise<void> => {
   await rowsOf(
     trx,
-    'update task_items set verify_at = :verify_at, verify_tries = :tries where task_id = :task_id',
-    { task_id, verify_at: verify_at === undefined ? null : new Date(verify_at), tries },
+    `update task_items set verify_at = :verify_at, verify_tries = :tries
+     where owner_user_id = :owner_user_id and task_id = :task_id`,
+    {
+      owner_user_id,
+      task_id,
+      verify_at: verify_at === undefined ? null : new Date(verify_at),
+      tries,
+    },
   )
 }
 
 /** All records, a page after an id: for the reconciler. */
 export const taskItemsAfter = async (
   db: Connection,
-  after: number,
+  after: TaskItemKey,
   limit: number,
 ): Promise<TaskRevision[]> => {
   const rows = await rowsOf<Row>(
     db,
-    `select record, revision, verify_tries from task_items where task_id > :after
-     order by task_id limit :limit`,
-    { after, limit },
+    `select record, revision, verify_tries from task_items
+     where (owner_user_id, task_id) > (:owner_user_id, :task_id)
+     order by owner_user_id, task_id limit :limit`,
+    { ...after, limit },
   )
   return rows.map(readRow)
 }
 
 export const taskItemRevision = async (
   db: Connection,
-  task_id: number,
+  { owner_user_id, task_id }: TaskItemKey,
 ): Promise<number | undefined> =>
   (
     await firstRow<{ revision: number }>(
       db,
-      'select revision from task_items where task_id = :task_id',
-      { task_id },
+      `select revision from task_items
+       where owner_user_id = :owner_user_id and task_id = :task_id`,
+      { owner_user_id, task_id },
     )
   )?.revision
