@@ -6,13 +6,15 @@ import { onCommandFinished } from './consumers/on-command-finished.ts'
 import { onDelivery } from './consumers/on-delivery.ts'
 import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
 import { onRung } from './consumers/on-rung.ts'
+import { onTreeApproved } from './consumers/on-tree-approved.ts'
 import { projection } from './consumers/projection.ts'
 import type { Tasks } from './context.ts'
-import { openGoalProjection, relayRow } from './goal-projection.ts'
+import { openGoalProjection } from './goal-projection.ts'
 import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
+import { relayRow } from './relay.ts'
 import { openStanding } from './standing.ts'
 import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
@@ -29,14 +31,19 @@ interface Foundations {
 
 /** The whole service on given foundations; the parts in the order in which they start. */
 export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: Part[] } => {
-  const { bus, db, log } = foundations
+  const { bus, db, clock, log } = foundations
   const lanes = openLanes(bus, log)
   const waitRoom = openWaitRoom(bus)
+  const records = openWorkRecords(bus)
   const agents = openAgents(bus, log)
-  const relay = outboxRelay({ db, publish: relayRow(bus, openGoalProjection(bus)), log })
+  const relay = outboxRelay({
+    db,
+    publish: relayRow({ bus, clock, records, projection: openGoalProjection(bus) }),
+    log,
+  })
   const tasks: Tasks = {
     ...foundations,
-    records: openWorkRecords(bus),
+    records,
     claimKeys: openClaimKeys(bus),
     lanes,
     bodies: openBodyStore(bus),
@@ -57,6 +64,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     onDelivery(tasks),
     onEndpointRevoked(tasks),
     onCommandFinished(tasks),
+    onTreeApproved(tasks),
     onRung(tasks),
     sweep(tasks),
     retention(tasks),

@@ -1,4 +1,4 @@
-import { advanceVersion, type Bus, createKv, publish } from '@guildhall/bus'
+import { advanceVersion, type Bus, createKv } from '@guildhall/bus'
 import {
   buckets,
   GoalRecord,
@@ -7,7 +7,7 @@ import {
   TaskRecord,
   taskKey,
 } from '@guildhall/contracts'
-import { addAllToOutbox, addToOutbox, type OutboxRow, type Trx } from '@guildhall/db'
+import { addAllToOutbox, addToOutbox, type Trx } from '@guildhall/db'
 import { z } from 'zod'
 import { type GoalRow, type Held, nextGoalVersionIn } from './store/goals.ts'
 import { nextTaskVersionsIn, type Subtree, type TaskRow } from './store/tasks.ts'
@@ -18,7 +18,7 @@ import { nextTaskVersionsIn, type Subtree, type TaskRow } from './store/tasks.ts
  * version, so the relay and the reconciler may bring it in any order and any number of times.
  */
 
-const PROJECT = `project.${buckets.goals}`
+export const PROJECT_GOALS = `project.${buckets.goals}`
 
 export const Projected = z.union([GoalRecord, TaskRecord])
 export type Projected = z.infer<typeof Projected>
@@ -79,7 +79,7 @@ export const announceGoalIn = async (trx: Trx, goal_id: number): Promise<GoalRow
   const row = await nextGoalVersionIn(trx, goal_id)
   if (row === undefined) throw new Error('a goal that is locked exists')
   const record = goalRecord(row)
-  await addToOutbox(trx, { subject: PROJECT, key: keyOf(record), payload: record })
+  await addToOutbox(trx, { subject: PROJECT_GOALS, key: keyOf(record), payload: record })
   return row
 }
 
@@ -93,7 +93,7 @@ export const announceTasksIn = async (
   const records = rows.map(taskRecord)
   await addAllToOutbox(
     trx,
-    records.map((record) => ({ subject: PROJECT, key: keyOf(record), payload: record })),
+    records.map((record) => ({ subject: PROJECT_GOALS, key: keyOf(record), payload: record })),
   )
   return rows
 }
@@ -107,16 +107,3 @@ export const openGoalProjection = (bus: Bus): GoalProjection => {
   const kv = createKv(bus, buckets.goals, Projected)
   return { apply: (record) => advanceVersion(kv, keyOf(record), record) }
 }
-
-/** Brings one row of the outbox to where it belongs: the bucket, or the stream of events. */
-export const relayRow =
-  (bus: Bus, projection: GoalProjection) =>
-  async ({ subject, payload, event_id }: OutboxRow): Promise<void> => {
-    if (subject === PROJECT) {
-      await projection.apply(Projected.parse(payload))
-      return
-    }
-    await publish(bus, subject, z.record(z.string(), z.unknown()).parse(payload), {
-      msg_id: event_id,
-    })
-  }

@@ -1,12 +1,15 @@
-import type { TodoId, WorkRecord } from '@guildhall/contracts'
+import type { WorkItemId, WorkRecord } from '@guildhall/contracts'
 
 type NewItem = Pick<
   WorkRecord,
   'owner_id' | 'queue' | 'priority' | 'title' | 'payload_size' | 'content_type' | 'max_attempts'
 > &
   Partial<
-    Pick<WorkRecord, 'source' | 'kind' | 'not_before' | 'create_hash' | 'body_ref' | 'webhook_id'>
-  > & { readonly id: TodoId }
+    Pick<
+      WorkRecord,
+      'source' | 'kind' | 'not_before' | 'create_hash' | 'body_ref' | 'webhook_id' | 'task'
+    >
+  > & { readonly id: WorkItemId }
 
 /** An item as it begins: pending, never claimed. */
 export const newItem = (item: NewItem, created_at: number): WorkRecord => ({

@@ -156,12 +156,22 @@ const onExhausted = async (effect: Effect): Promise<void> => {
   await tellCoordinator(effect, reason)
 }
 
+/** Its row was cancelled with the goal, so only the record still tells. */
+const beforeCancel = (record: TaskItem): string => {
+  if (record.task.report !== undefined) return 'awaiting_verification'
+  return record.prior_attempts[0]?.outcome === 'canceled' ? 'in_progress' : 'approved'
+}
+
 const onOver = async (effect: Effect, { end }: Extract<Step, { kind: 'over' }>): Promise<void> => {
   if (end === 'verified') await onVerified(effect)
   else if (end === 'exhausted') await onExhausted(effect)
   else {
     await releaseHold(effect)
-    await tellMoveIn(effect, { old: 'open', new: 'cancelled', actor: 'system' })
+    await tellMoveIn(effect, {
+      old: beforeCancel(effect.record),
+      new: 'cancelled',
+      actor: 'system',
+    })
   }
   await settleParentsIn(effect.trx, keyOf(effect), effect.now)
 }

@@ -7,9 +7,9 @@ import {
 } from '@guildhall/contracts'
 import { transaction } from '@guildhall/db'
 import { holdBudgetIn, releaseHoldIn } from './budget.ts'
+import { ensureClaimRecord, goalQueue } from './claim-records.ts'
 import type { Tasks } from './context.ts'
 import { closeLapsed } from './lapse.ts'
-import { newTaskItem } from './new-task-item.ts'
 import type { GoalRow } from './store/goals.ts'
 import { findTask, type TaskKey, type TaskRow } from './store/tasks.ts'
 import { claimOf, isHeldBy } from './task-claiming.ts'
@@ -59,22 +59,19 @@ const giveBack = async (tasks: Tasks, bid: Bid): Promise<void> => {
   if (!stands) await transaction(tasks.db, (trx) => releaseHoldIn(trx, bid))
 }
 
-/** The record of a task comes to be with its first claim. */
+/** The record is on its way through the outbox, or was lost: whoever comes first makes it. */
 const createRecord = async (tasks: Tasks, goal: GoalRow, task: TaskRow): Promise<void> => {
   if (task.status !== 'approved') throw notApproved(task.task_id, task.status)
-  await tasks.records.create(
-    newTaskItem(
-      {
-        task_id: task.task_id,
-        goal_id: task.goal_id,
-        owner_id: task.owner_user_id,
-        slug: goal.slug,
-        title: task.title,
-        verifier: task.verifier_config,
-      },
-      Date.parse(task.approved_at ?? task.created_at),
-    ),
-  )
+  await ensureClaimRecord(tasks, {
+    user_id: task.owner_user_id,
+    task_id: task.task_id,
+    goal_id: task.goal_id,
+    queue: goalQueue(goal.slug),
+    title: task.title,
+    verifier: task.verifier_config,
+    created_at: Date.parse(task.approved_at ?? task.created_at),
+    ring: false,
+  })
 }
 
 const requirePending = (record: TaskItem): void => {

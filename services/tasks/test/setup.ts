@@ -83,7 +83,7 @@ export interface Bundle {
   projected(): Promise<void>
 }
 
-const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): Worker => {
+export const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): Worker => {
   const call = async <Op extends Operation>(op: Op, input: Record<string, unknown>, key?: string) =>
     await caller.call(op, input as z.input<Op['input']>, {
       principal,

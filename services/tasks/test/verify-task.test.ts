@@ -128,19 +128,22 @@ t.test('verdicts in parallel: one counts', async (t) => {
   t.equal((await eventsOf(s, evidenceEarned)).length, 1)
 })
 
-t.test('only a task with a peer takes the verdict of an agent, and only when it waits', async (t) => {
-  const s = await setupTasks(t)
-  const goal_id = await newGoal(s)
-  const peer = await newAgent(s)
-  const auto = await newTask(s, goal_id)
-  const open = await newTask(s, goal_id, { verifier: { kind: 'peer', agent_id: peer.agent_id } })
-  t.equal(await refusal(peer.verify(auto, 'approve')), 'ErrVerifierNotConfigured')
-  t.equal(await refusal(peer.verify(open, 'approve')), 'ErrTaskNotAwaitingVerification')
-  const worker = await newAgent(s)
-  await worker.take(open)
-  t.equal(await refusal(peer.verify(open, 'approve')), 'ErrTaskNotAwaitingVerification')
-  t.equal(await refusal(peer.verify(999_999, 'approve')), 'ErrTaskNotFound')
-})
+t.test(
+  'only a task with a peer takes the verdict of an agent, and only when it waits',
+  async (t) => {
+    const s = await setupTasks(t)
+    const goal_id = await newGoal(s)
+    const peer = await newAgent(s)
+    const auto = await newTask(s, goal_id)
+    const open = await newTask(s, goal_id, { verifier: { kind: 'peer', agent_id: peer.agent_id } })
+    t.equal(await refusal(peer.verify(auto, 'approve')), 'ErrVerifierNotConfigured')
+    t.equal(await refusal(peer.verify(open, 'approve')), 'ErrTaskNotAwaitingVerification')
+    const worker = await newAgent(s)
+    await worker.take(open)
+    t.equal(await refusal(peer.verify(open, 'approve')), 'ErrTaskNotAwaitingVerification')
+    t.equal(await refusal(peer.verify(999_999, 'approve')), 'ErrTaskNotFound')
+  },
+)
 
 t.test('a verifier that is not independent may not judge; the owner then does', async (t) => {
   const s = await setupTasks(t)
@@ -260,7 +263,10 @@ t.test('a verdict on another report is void', async (t) => {
   const { task_id } = await submitted(s, COMMAND)
   const [request] = await eventsOf(s, commandRequested)
   if (request === undefined) throw new Error('the command was asked for')
-  await takeCommandVerdict(s.tasks, finished(s, { ...request, revision: request.revision - 1 }, 'passed'))
+  await takeCommandVerdict(
+    s.tasks,
+    finished(s, { ...request, revision: request.revision - 1 }, 'passed'),
+  )
   await takeCommandVerdict(s.tasks, { ...finished(s, request, 'passed'), user_id: s.owner_id + 9 })
   t.match(await taskRow(s, task_id), { status: 'awaiting_verification' })
   t.match(await ownerOf(s).verify(task_id, 'approve'), { new_status: 'done' })
@@ -295,26 +301,29 @@ t.test('a command that cannot be read fails the task and blames nobody', async (
   t.equal((await eventsOf(s, commandRequested)).length, 0)
 })
 
-t.test('on a paused goal verdicts are recorded, and nothing is launched until it goes on', async (t) => {
-  const s = await setupTasks(t)
-  const peer = await newAgent(s)
-  const before = await submitted(s, { kind: 'peer', agent_id: peer.agent_id })
-  await s.db('goals').where({ goal_id: before.goal_id }).update({ status: 'paused' })
-  t.match(await peer.verify(before.task_id, 'approve'), { new_status: 'done' })
-  const after = await submitted(s, COMMAND, undefined, { budget_tokens: 5 })
-  t.match(await goalRow(s, after.goal_id), { status: 'paused', spent_tokens: 5 })
-  t.match(await taskRow(s, after.task_id), { status: 'awaiting_verification' })
-  await pass(s, 30)
-  t.equal((await eventsOf(s, commandRequested)).length, 0)
-  await s.db('goals').where({ goal_id: after.goal_id }).update({ status: 'active' })
-  await pass(s, 10)
-  const [request, ...more] = await eventsOf(s, commandRequested)
-  t.strictSame(more, [])
-  if (request === undefined) throw new Error('the command was asked for')
-  await s.db('goals').where({ goal_id: after.goal_id }).update({ status: 'paused' })
-  await takeCommandVerdict(s.tasks, finished(s, request, 'passed'))
-  t.match(await taskRow(s, after.task_id), { status: 'done' })
-})
+t.test(
+  'on a paused goal verdicts are recorded, and nothing is launched until it goes on',
+  async (t) => {
+    const s = await setupTasks(t)
+    const peer = await newAgent(s)
+    const before = await submitted(s, { kind: 'peer', agent_id: peer.agent_id })
+    await s.db('goals').where({ goal_id: before.goal_id }).update({ status: 'paused' })
+    t.match(await peer.verify(before.task_id, 'approve'), { new_status: 'done' })
+    const after = await submitted(s, COMMAND, undefined, { budget_tokens: 5 })
+    t.match(await goalRow(s, after.goal_id), { status: 'paused', spent_tokens: 5 })
+    t.match(await taskRow(s, after.task_id), { status: 'awaiting_verification' })
+    await pass(s, 30)
+    t.equal((await eventsOf(s, commandRequested)).length, 0)
+    await s.db('goals').where({ goal_id: after.goal_id }).update({ status: 'active' })
+    await pass(s, 10)
+    const [request, ...more] = await eventsOf(s, commandRequested)
+    t.strictSame(more, [])
+    if (request === undefined) throw new Error('the command was asked for')
+    await s.db('goals').where({ goal_id: after.goal_id }).update({ status: 'paused' })
+    await takeCommandVerdict(s.tasks, finished(s, request, 'passed'))
+    t.match(await taskRow(s, after.task_id), { status: 'done' })
+  },
+)
 
 t.test('an automatic verdict on a paused goal needs nobody', async (t) => {
   const s = await setupTasks(t)

@@ -98,7 +98,7 @@ export const goalsAfter = (
     { after, limit },
   )
 
-type GoalChanges = Partial<
+export type GoalChanges = Partial<
   Pick<
     GoalRow,
     | 'budget_tokens'
@@ -125,3 +125,60 @@ export const changeGoalIn = async (
   )
   return changed > 0
 }
+
+interface NewGoal {
+  readonly owner_user_id: number
+  readonly title: string
+  readonly description: string
+  readonly coordinator_agent_id: number
+  readonly max_spawn_depth: number
+  readonly budget_tokens: number | null
+  readonly budget_dollars_cents: number | null
+  readonly create_key_hash: string
+  readonly create_input_hash: string
+  readonly now: Date
+}
+
+/** Goals of one owner are made one after the other, so that slugs and keys need no second try. */
+export const lockGoalsOfOwnerIn = async (trx: Trx, owner_user_id: number): Promise<void> => {
+  await rowsOf(trx, 'select pg_advisory_xact_lock(hashtextextended(:name, 0))', {
+    name: `goals.${owner_user_id}`,
+  })
+}
+
+/** Under that lock: the goal with the first of the slugs that is free; undefined: none is. */
+export const insertGoalIn = async (
+  trx: Trx,
+  goal: NewGoal,
+  slugs: readonly string[],
+): Promise<number | undefined> => {
+  const row = await firstRow<{ goal_id: number }>(
+    trx,
+    `insert into goals (owner_user_id, slug, title, description, status, coordinator_agent_id,
+       max_spawn_depth, budget_tokens, budget_dollars_cents, create_key_hash, create_input_hash,
+       created_at, updated_at)
+     select :owner_user_id, wanted.slug, :title, :description, 'draft', :coordinator_agent_id,
+       :max_spawn_depth, :budget_tokens, :budget_dollars_cents, :create_key_hash,
+       :create_input_hash, :now, :now
+     from unnest(cast(:slugs as text[])) with ordinality as wanted (slug, place)
+     where not exists (select 1 from goals taken
+       where taken.owner_user_id = :owner_user_id and taken.slug = wanted.slug)
+     order by wanted.place limit 1
+     returning goal_id`,
+    { ...goal, slugs },
+  )
+  return row?.goal_id
+}
+
+/** The goal that an earlier try of the same call made. */
+export const findGoalByKey = (
+  db: Connection,
+  owner_user_id: number,
+  create_key_hash: string,
+): Promise<(GoalRow & { readonly create_input_hash: string }) | undefined> =>
+  firstRow(
+    db,
+    `select ${GOAL_COLUMNS}, goals.create_input_hash from goals
+     where owner_user_id = :owner_user_id and create_key_hash = :create_key_hash`,
+    { owner_user_id, create_key_hash },
+  )
