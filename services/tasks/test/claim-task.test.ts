@@ -1,4 +1,14 @@
-import { holdsItem, taskClaimed, taskItemId, WorkRecord } from '@guildhall/contracts'
+import { publish } from '@guildhall/bus'
+import {
+  cancelGoal,
+  evidenceEarned,
+  holdsItem,
+  subjects,
+  taskClaimed,
+  taskItemId,
+  WorkRecord,
+} from '@guildhall/contracts'
+import { waitFor } from '@guildhall/testing'
 import t from 'tap'
 import { rejectsWith, stopServer } from './setup.ts'
 import {
@@ -234,4 +244,44 @@ t.test('a lease that ended is free at once, and its late holder is refused', asy
   t.equal(await refusal(first.heartbeat({ id: late.item_id })), 'ErrClaimExpired')
   t.match(await second.submit(task_id), { status: 'done' })
   t.equal(await refusal(first.submit(task_id)), 'ErrClaimExpired')
+})
+
+t.test('cancelling the goal takes its tasks from their holders', async (t) => {
+  const s = await setupTasks(t)
+  const goal_id = await newGoal(s, { budget_tokens: 100 })
+  const [held, open] = [
+    await newTask(s, goal_id, { budget_tokens: 10 }),
+    await newTask(s, goal_id, { budget_tokens: 10 }),
+  ]
+  const agent = await newAgent(s)
+  const { item_id, lease_token } = await agent.take(held)
+  await s.human.call(cancelGoal, { goal_id })
+  await s.projected()
+  t.equal(await refusal(agent.submit(held, { lease_token })), 'ErrClaimExpired')
+  t.equal(await refusal(agent.heartbeat({ id: item_id, lease_token })), 'ErrClaimExpired')
+  t.equal(await refusal(agent.take(open)), 'ErrGoalNotActive')
+  t.match(await taskRow(s, held), { status: 'cancelled' })
+  t.match(await taskRow(s, open), { status: 'cancelled' })
+  t.equal((await holdsOf(s, goal_id)).length, 0)
+})
+
+t.test('a revoked endpoint loses its tasks at once', async (t) => {
+  const s = await setupTasks(t)
+  const goal_id = await newGoal(s)
+  const task_id = await newTask(s, goal_id, { budget_tokens: 10 })
+  const agent = await newAgent(s)
+  await agent.take(task_id)
+  await publish(s.bus, subjects.event('approvals', 'endpoint', 'revoked'), {
+    v: 1,
+    endpoint_id: agent.principal.endpoint_id,
+    agent_id: agent.agent_id,
+    user_id: s.owner_id,
+    revoked_at: s.clock.now(),
+  })
+  await waitFor(async () => (await taskRow(s, task_id))?.status === 'approved', {
+    what: 'the task to be free',
+  })
+  t.equal((await holdsOf(s, goal_id)).length, 0)
+  t.equal((await eventsOf(s, evidenceEarned)).length, 0)
+  t.equal(await refusal(agent.submit(task_id)), 'ErrClaimExpired')
 })
