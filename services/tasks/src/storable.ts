@@ -7,3 +7,5 @@ export const storable = (_key: string, value: unknown): unknown =>
 
 export const storableText = (text: string): string =>
   Buffer.from(text.replaceAll('\u0000', ''), 'utf8').toString('utf8')
+
+export const toJson = (value: unknown): string => JSON.stringify(value, storable)

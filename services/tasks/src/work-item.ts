@@ -94,7 +94,7 @@ const without = <K extends keyof WorkRecord>(
 }
 
 /** Ends the open attempt and takes the holder off the record. */
-const closeAttempt = (record: WorkRecord, ending: Ending, now: number): WorkRecord => {
+export const closeAttempt = (record: WorkRecord, ending: Ending, now: number): WorkRecord => {
   const open = openAttempt(record)
   const closed: Attempt[] =
     open === undefined
