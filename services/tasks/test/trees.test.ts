@@ -399,3 +399,30 @@ t.test('the plan of a tree is in order and as deep as the tree', async (t) => {
     ],
   )
 })
+
+t.test('what was committed before a process died is brought by the next relay', async (t) => {
+  const s = await setupGoals(t)
+  const { goal_id } = await s.goal()
+  // As after the commit: neither the bucket nor the stream has heard of it.
+  await materialise(s.tasks, {
+    v: 1,
+    user_id: s.owner_id,
+    approval_id: 1_000_000,
+    round: 1,
+    kind: 'task_tree',
+    decision: 'approved',
+    agent_id: null,
+    goal_id,
+    task_id: null,
+    resource_name: null,
+    payload: { tree: node('the only one') },
+    reason: null,
+    decided_by_user_id: s.owner_id,
+    at: s.clock.now(),
+  })
+  t.match(await s.settled(1_000_000), { outcome: 'materialised' })
+  const [task] = (await s.show(goal_id)).tasks_tree
+  const id = taskItemId(task?.task_id ?? 0)
+  t.match((await s.tasks.records.loadFresh(s.owner_id, id))?.value, { state: 'pending' })
+  t.match(await s.goalEntry(goal_id), { status: 'active' })
+})
