@@ -2,6 +2,7 @@ import { type Bus, openBodyStore } from '@guildhall/bus'
 import { createSettle, type Db, outboxRelay } from '@guildhall/db'
 import type { Clock, Logger, Part } from '@guildhall/runtime'
 import { openAgents } from './agents.ts'
+import { onCommandFinished } from './consumers/on-command-finished.ts'
 import { onDelivery } from './consumers/on-delivery.ts'
 import { onEndpointRevoked } from './consumers/on-endpoint-revoked.ts'
 import { onRung } from './consumers/on-rung.ts'
@@ -15,8 +16,10 @@ import { holdsReconciler } from './reconcilers/reconcile-goals.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
 import { relayRow } from './relay.ts'
+import { openStanding } from './standing.ts'
 import { openClaimKeys } from './store/claim-keys.ts'
 import { openWorkRecords } from './store/work-records.ts'
+import { openTurns } from './turns.ts'
 import { openWaitRoom } from './wait-room.ts'
 
 interface Foundations {
@@ -47,6 +50,8 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     bodies: openBodyStore(bus),
     waitRoom,
     agents,
+    standing: openStanding(bus),
+    turns: openTurns(),
     settle: createSettle(relay.flush, log),
   }
   const parts = [
@@ -60,6 +65,7 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     onDelivery(tasks),
     onEndpointRevoked(tasks),
     onTreeApproved(tasks),
+    onCommandFinished(tasks),
     onRung(tasks),
     sweep(tasks),
     holdsReconciler(tasks),

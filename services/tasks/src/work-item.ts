@@ -94,7 +94,7 @@ const without = <K extends keyof WorkRecord>(
 }
 
 /** Ends the open attempt and takes the holder off the record. */
-const closeAttempt = (record: WorkRecord, ending: Ending, now: number): WorkRecord => {
+export const closeAttempt = (record: WorkRecord, ending: Ending, now: number): WorkRecord => {
   const open = openAttempt(record)
   const closed: Attempt[] =
     open === undefined
@@ -299,17 +299,6 @@ const ended = (record: WorkRecord, outcome: 'reaped' | 'revoked', now: number): 
   )
   return again ? requeued(closed, now) : deadLettered(closed)
 }
-
-/** A task whose goal was cancelled; whoever holds it loses it. It is not claimed again. */
-export const cancelledByOwner = (record: WorkRecord, now: number): WorkRecord | undefined =>
-  record.task === undefined || isFinished(record)
-    ? undefined
-    : {
-        ...deadLettered(
-          closeAttempt(record, { outcome: 'canceled', disposition: 'canceled', ...SILENT }, now),
-        ),
-        task: { ...record.task, cancelled: true },
-      }
 
 /** A retry that has become due shows as pending again. */
 export const retryDue = (record: WorkRecord, now: number): WorkRecord | undefined =>

@@ -77,6 +77,8 @@ export interface Bundle {
   readonly owner_id: number
   readonly human: Worker
   worker(scope?: Partial<EndpointScope>, agent_id?: number): Worker
+  /** A second instance on the same bus and database: calls are shared between the two. */
+  addReplica(): Promise<Tasks>
   sweep(): Promise<void>
   projected(): Promise<void>
 }
@@ -131,7 +133,8 @@ export const setup = async (
   })
   const db = connectDb(url, { log })
   const clock = new ManualClock(Date.now())
-  const { tasks, parts } = composeTasks({ bus, db, clock, log, lease_token_key: randomBytes(32) })
+  const lease_token_key = randomBytes(32)
+  const { tasks, parts } = composeTasks({ bus, db, clock, log, lease_token_key })
   const running: Part[] = parts.filter(
     (part) => !['sweep', 'holds', 'retention'].includes(part.name),
   )
@@ -173,6 +176,17 @@ export const setup = async (
           ...scope,
         },
       })
+    },
+    addReplica: async () => {
+      const other_bus = await connectBus({ url: nats.url, service: 'tasks', log })
+      const other = composeTasks({ bus: other_bus, db, clock, log, lease_token_key })
+      const started = other.parts.filter((part) => !['sweep', 'retention'].includes(part.name))
+      for (const part of started) await part.start()
+      t.teardown(async () => {
+        for (const part of started.reverse()) await part.stop()
+        await other_bus.close()
+      })
+      return other.tasks
     },
     sweep: () => sweepOnce(tasks),
     projected: async () => {

@@ -4,6 +4,8 @@ import { buckets, WorkRecord } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { type Payload, project, type Revision } from '../store/projection.ts'
+import { followTasks } from '../task-effects.ts'
+import { isTask } from '../task-item.ts'
 import { readBody } from '../work-messages.ts'
 
 /**
@@ -54,7 +56,17 @@ const payloadsOf = async (
   return payloads.flatMap(({ todo_id, body }) => (body === undefined ? [] : [{ todo_id, body }]))
 }
 
-export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>): Part =>
+/** Todos go to their table; of tasks, whatever has not been carried out at once is so now. */
+const follow = async (tasks: Tasks, revisions: readonly Revision[]): Promise<void> => {
+  const todos = revisions.filter(({ record }) => !isTask(record))
+  if (todos.length > 0) await project(tasks.db, todos, await payloadsOf(tasks, todos))
+  await followTasks(
+    tasks,
+    revisions.flatMap(({ record, revision }) => (isTask(record) ? [{ record, revision }] : [])),
+  )
+}
+
+export const projection = (tasks: Tasks): Part =>
   consume(tasks.bus, {
     stream: `KV_${buckets.work}`,
     durable: durables.tasksProjection,
@@ -70,8 +82,7 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
           revision: message.stream_sequence,
         })
       }
-      if (revisions.length === 0) return
-      await project(tasks.db, revisions, await payloadsOf(tasks, revisions))
+      await follow(tasks, revisions)
     },
   })
 

@@ -5,6 +5,7 @@ import type { Tasks } from '../context.ts'
 import { handleCancelGoal } from './cancel-goal.ts'
 import { handleClaim } from './claim.ts'
 import { handleClaimNext } from './claim-next.ts'
+import { handleClaimTask } from './claim-task.ts'
 import { handleComplete } from './complete.ts'
 import { handleCompleteGoal } from './complete-goal.ts'
 import { handleCreateGoal } from './create-goal.ts'
@@ -21,6 +22,8 @@ import { handlePauseGoal } from './pause-goal.ts'
 import { handleRelease } from './release.ts'
 import { handleResumeGoal } from './resume-goal.ts'
 import { handleRetryTodo } from './retry-todo.ts'
+import { handleSubmitTask } from './submit-task.ts'
+import { handleVerifyTask } from './verify-task.ts'
 
 export const serveTasks = (tasks: Tasks): Part =>
   serveOperations(
@@ -46,6 +49,9 @@ export const serveTasks = (tasks: Tasks): Part =>
       bind(contracts.completeGoal, handleCompleteGoal(tasks)),
       bind(contracts.cancelGoal, handleCancelGoal(tasks)),
       bind(contracts.listTasks, handleListTasks(tasks)),
+      bind(contracts.claimTask, handleClaimTask(tasks)),
+      bind(contracts.submitTask, handleSubmitTask(tasks)),
+      bind(contracts.verifyTask, handleVerifyTask(tasks)),
     ],
     { log: tasks.log },
   )

@@ -4,9 +4,11 @@ import type { Tasks } from '../context.ts'
 import { ring } from '../doorbell.ts'
 import { project } from '../store/projection.ts'
 import { listProjected, projectedRevision, readStoredPayload } from '../store/todos.ts'
+import { isTask } from '../task-item.ts'
 import { isFinished } from '../work-item.ts'
 import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts'
 import { type ReconciledGoals, reconcileGoals } from './reconcile-goals.ts'
+import { reprojectTask, restoreTaskRecords } from './reconcile-tasks.ts'
 
 /**
  * Brings the three places of an item together again after one of them was lost or restored from a
@@ -45,6 +47,9 @@ const asPending = (record: WorkRecord, now: number): WorkRecord => {
   return { ...rest, state: 'pending', claimable_at: now, updated_at: now }
 }
 
+const asLost = (record: WorkRecord, now: number): WorkRecord =>
+  record.state === 'awaiting_verification' || isFinished(record) ? record : asPending(record, now)
+
 const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> => {
   let after = ''
   for (;;) {
@@ -52,7 +57,7 @@ const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> =
     for (const { record } of page) {
       after = record.id
       if ((await tasks.records.loadFresh(record.owner_id, record.id)) !== undefined) continue
-      const lost = isFinished(record) ? record : asPending(record, tasks.clock.now())
+      const lost = asLost(record, tasks.clock.now())
       if ((await tasks.records.create(lost)) !== undefined) report.records_restored += 1
     }
     if (page.length < PAGE) return
@@ -73,8 +78,7 @@ const restoreMessage = async (
   record: WorkRecord,
   report: Reconciled,
 ): Promise<void> => {
-  // A task is claimed by its id, so it has no message.
-  if (record.task !== undefined || isFinished(record) || (await isEnqueued(tasks, record))) return
+  if (isFinished(record) || (await isEnqueued(tasks, record))) return
   const payload = await findPayload(tasks, record)
   if (payload === undefined) {
     report.without_payload += 1
@@ -99,10 +103,17 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
     holds_released: 0,
   }
   await restoreRecords(tasks, report)
+  report.records_restored += await restoreTaskRecords(tasks, (record) =>
+    asLost(record, tasks.clock.now()),
+  )
   Object.assign(report, await reconcileGoals(tasks))
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1
+    if (isTask(value)) {
+      if (await reprojectTask(tasks, { record: value, revision })) report.reprojected += 1
+      continue
+    }
     await restoreMessage(tasks, value, report)
     const projected = await projectedRevision(tasks.db, value.id)
     if (projected === undefined || projected < revision) {

@@ -1,7 +1,7 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
 import { type Db, type Trx, transaction } from '@guildhall/db'
-import { storable } from '../storable.ts'
 import { openAttempt } from '../work-item.ts'
+import { toJson } from './json.ts'
 import { firstRing } from './rings.ts'
 
 /** Writes of the projection: idempotent by revision, a whole batch in one transaction. */
@@ -10,8 +10,6 @@ export interface Revision {
   readonly record: WorkRecord
   readonly revision: number
 }
-
-const toJson = (value: unknown): string => JSON.stringify(value, storable)
 
 const timestamp = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()

@@ -1,9 +1,0 @@
-/**
- * PostgreSQL takes neither NUL nor half a surrogate pair; nothing that is shown needs them. For
- * JSON.stringify, and for single texts.
- */
-export const storable = (_key: string, value: unknown): unknown =>
-  typeof value === 'string' ? storableText(value) : value
-
-export const storableText = (text: string): string =>
-  Buffer.from(text.replaceAll('\u0000', ''), 'utf8').toString('utf8')
