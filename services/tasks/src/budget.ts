@@ -166,7 +166,7 @@ const recordedIn = async (
   await addToOutbox(trx, {
     subject: usageRecorded.subject,
     key: `${goal.owner_user_id}.usage.${task.task_id}`,
-    event_id: `usage-${task.task_id}-${usage.revision}`,
+    event_id: `usage-${goal.owner_user_id}-${task.task_id}-${usage.revision}`,
     payload: usageRecorded.schema.parse({
       v: 1,
       user_id: goal.owner_user_id,

@@ -12,6 +12,7 @@ import type { Tasks } from './context.ts'
 import { openGoalProjection } from './goal-projection.ts'
 import { openLanes } from './lanes.ts'
 import { serveTasks } from './operations/index.ts'
+import { holdsReconciler } from './reconcilers/reconcile-goals.ts'
 import { retention } from './reconcilers/retention.ts'
 import { sweep } from './reconcilers/sweep.ts'
 import { relayRow } from './relay.ts'
@@ -63,10 +64,11 @@ export const composeTasks = (foundations: Foundations): { tasks: Tasks; parts: P
     projection(tasks),
     onDelivery(tasks),
     onEndpointRevoked(tasks),
-    onCommandFinished(tasks),
     onTreeApproved(tasks),
+    onCommandFinished(tasks),
     onRung(tasks),
     sweep(tasks),
+    holdsReconciler(tasks),
     retention(tasks),
   ]
   return { tasks, parts }

@@ -19,6 +19,7 @@ import {
   tools,
   treeSettled,
 } from '@guildhall/contracts'
+import type { Db } from '@guildhall/db'
 import { waitFor } from '@guildhall/testing'
 import type { Test } from 'tap'
 import { type Bundle, setup, type Worker, workerFor } from './setup.ts'
@@ -54,6 +55,14 @@ export interface GoalBundle extends Bundle {
 }
 
 let approvals = 0
+
+/** Until all that was committed has left the outbox; a large tree takes a while. */
+const relayed = async (db: Db): Promise<void> => {
+  await waitFor(async () => (await db('outbox').select('id').limit(1)).length === 0, {
+    what: 'the outbox to be empty',
+    timeout_ms: 60_000,
+  })
+}
 
 export const setupGoals = async (
   t: Test,
@@ -95,7 +104,7 @@ export const setupGoals = async (
 
   /** Events of this owner on a subject, oldest first. */
   const eventsOf = async (subject: string): Promise<unknown[]> => {
-    await s.tasks.settle()
+    await relayed(db)
     const found: unknown[] = []
     const { last_seq } = (await bus.jsm.streams.info('EVENTS')).state
     for (let seq = 1; seq <= last_seq; seq += 1) {

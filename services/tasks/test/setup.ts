@@ -135,7 +135,9 @@ export const setup = async (
   const clock = new ManualClock(Date.now())
   const lease_token_key = randomBytes(32)
   const { tasks, parts } = composeTasks({ bus, db, clock, log, lease_token_key })
-  const running: Part[] = parts.filter((part) => !['sweep', 'retention'].includes(part.name))
+  const running: Part[] = parts.filter(
+    (part) => !['sweep', 'holds', 'retention'].includes(part.name),
+  )
   for (const part of running) await part.start()
   t.teardown(async () => {
     for (const part of running.reverse()) await part.stop()

@@ -7,6 +7,7 @@ import { listProjected, projectedRevision, readStoredPayload } from '../store/to
 import { isTask } from '../task-item.ts'
 import { isFinished } from '../work-item.ts'
 import { enqueue, isEnqueued, readBody, readDelivery } from '../work-messages.ts'
+import { type ReconciledGoals, reconcileGoals } from './reconcile-goals.ts'
 import { reprojectTask, restoreTaskRecords } from './reconcile-tasks.ts'
 
 /**
@@ -16,7 +17,7 @@ import { reprojectTask, restoreTaskRecords } from './reconcile-tasks.ts'
  * running replicas.
  */
 
-export interface Reconciled {
+export interface Reconciled extends ReconciledGoals {
   checked: number
   /** Records that the bucket had lost. */
   records_restored: number
@@ -96,11 +97,16 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
     messages_restored: 0,
     reprojected: 0,
     without_payload: 0,
+    goals_projected: 0,
+    claim_records_restored: 0,
+    claim_records_cancelled: 0,
+    holds_released: 0,
   }
   await restoreRecords(tasks, report)
   report.records_restored += await restoreTaskRecords(tasks, (record) =>
     asLost(record, tasks.clock.now()),
   )
+  Object.assign(report, await reconcileGoals(tasks))
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1

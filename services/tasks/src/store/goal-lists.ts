@@ -57,7 +57,8 @@ interface TaskFilter {
 
 /** Nobody verifies their own work, so a task is not for its verifier. */
 const CLAIMABLE = `tasks.status = 'approved' and tasks.is_leaf
-  and tasks.verifier_agent_id is distinct from cast(:claimable_by as bigint)
+  and (cast(:claimable_by as bigint) is null
+    or tasks.verifier_agent_id is distinct from :claimable_by)
   and exists (select 1 from goals where goals.goal_id = tasks.goal_id and goals.status = 'active'
     and (goals.budget_tokens is null or goals.spent_tokens < goals.budget_tokens)
     and (goals.budget_dollars_cents is null

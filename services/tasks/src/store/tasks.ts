@@ -3,7 +3,11 @@ import { query, type Trx } from '@guildhall/db'
 import { openTaskStates, taskStatesBefore } from '../task-state.ts'
 import { type Connection, firstRow, rowsOf } from './rows.ts'
 
-/** Tasks of goals. Each change happens under the lock of the goal (lockGoalIn). */
+/**
+ * Tasks of goals. Each change happens under the lock of the goal (lockGoalIn), taken first: a row that
+ * is written twice in a transaction has its foreign key looked at, which is a weaker lock on the
+ * goal, and two of those that then want the stronger one wait for each other.
+ */
 
 export interface TaskRow {
   readonly task_id: number
