@@ -4,7 +4,6 @@ export { isMigrated, type Migration, type Migrations, migrate, migrationsHash } 
 export {
   addAllToOutbox,
   addToOutbox,
-  type OutboxEntry,
   type OutboxRelay,
   type OutboxRow,
   outboxMigration,
