@@ -1,23 +1,13 @@
 import type { Bus } from '@guildhall/bus'
-import {
-  ATTEMPTS_MAX_MAX,
-  GoalId,
-  QueueName,
-  TaskId,
-  taskItemId,
-  UserId,
-  VerifierConfig,
-  type WorkRecord,
-  workKey,
-} from '@guildhall/contracts'
+import { GoalId, TaskId, taskItemId, UserId, VerifierConfig, workKey } from '@guildhall/contracts'
 import { addAllToOutbox, type OutboxRow, type Trx } from '@guildhall/db'
 import type { Clock } from '@guildhall/runtime'
 import { z } from 'zod'
 import { ring } from './doorbell.ts'
-import { newItem } from './new-item.ts'
+import { newTaskItem } from './new-task-item.ts'
 import type { WorkRecords } from './store/work-records.ts'
+import { isTask, taskCancelled } from './task-item.ts'
 import { transition } from './transition.ts'
-import { cancelledByOwner } from './work-item.ts'
 
 /**
  * The claim record of a leaf task follows its row: it is made when the tree is approved and ended
@@ -29,24 +19,23 @@ const CREATE = 'claim.create'
 const CANCEL = 'claim.cancel'
 
 const NewClaimRecord = z.strictObject({
-  user_id: UserId,
+  owner_id: UserId,
   task_id: TaskId,
   goal_id: GoalId,
-  queue: QueueName,
+  slug: z.string(),
   title: z.string(),
   verifier: VerifierConfig,
-  created_at: z.int(),
+  approved_at: z.int(),
   /** One ring for a queue is enough to wake those who wait at it. */
   ring: z.boolean(),
 })
 export type NewClaimRecord = z.infer<typeof NewClaimRecord>
 
-const CancelledTask = z.strictObject({ user_id: UserId, task_id: TaskId })
+const CancelledTask = z.strictObject({ owner_id: UserId, task_id: TaskId })
 type CancelledTask = z.infer<typeof CancelledTask>
 
-export const goalQueue = (slug: string): string => `goal-${slug}`
-
-const keyOf = ({ user_id, task_id }: CancelledTask): string => workKey(user_id, taskItemId(task_id))
+const keyOf = ({ owner_id, task_id }: CancelledTask): string =>
+  workKey(owner_id, taskItemId(task_id))
 
 export const createClaimRecordsIn = (trx: Trx, tasks: readonly NewClaimRecord[]): Promise<void> =>
   addAllToOutbox(
@@ -60,25 +49,6 @@ export const cancelClaimRecordsIn = (trx: Trx, tasks: readonly CancelledTask[]):
     tasks.map((task) => ({ subject: CANCEL, key: keyOf(task), payload: task })),
   )
 
-/** A task as it is before anybody has claimed it. */
-export const pendingRecord = (task: NewClaimRecord): WorkRecord =>
-  newItem(
-    {
-      id: taskItemId(task.task_id),
-      owner_id: task.user_id,
-      queue: task.queue,
-      priority: 'normal',
-      title: task.title,
-      source: 'goal',
-      kind: 'task',
-      payload_size: 0,
-      content_type: 'application/json',
-      max_attempts: ATTEMPTS_MAX_MAX,
-      task: { task_id: task.task_id, goal_id: task.goal_id, verifier: task.verifier },
-    },
-    task.created_at,
-  )
-
 interface ClaimRecords {
   readonly bus: Bus
   readonly clock: Clock
@@ -90,7 +60,7 @@ export const ensureClaimRecord = async (
   { bus, records }: ClaimRecords,
   task: NewClaimRecord,
 ): Promise<boolean> => {
-  const record = pendingRecord(task)
+  const record = newTaskItem(task, task.approved_at)
   if ((await records.create(record)) === undefined) return false
   if (task.ring) ring({ bus }, record)
   return true
@@ -99,10 +69,12 @@ export const ensureClaimRecord = async (
 /** True when this call ended it. One that has ended by itself stays as it ended. */
 export const cancelClaimRecord = async (
   { clock, records }: ClaimRecords,
-  { user_id, task_id }: CancelledTask,
+  { owner_id, task_id }: CancelledTask,
 ): Promise<boolean> => {
-  const result = await transition<undefined>(records, user_id, taskItemId(task_id), (entry) => {
-    const next = entry === undefined ? undefined : cancelledByOwner(entry.value, clock.now())
+  const result = await transition<undefined>(records, owner_id, taskItemId(task_id), (entry) => {
+    const record = entry?.value
+    const next =
+      record === undefined || !isTask(record) ? undefined : taskCancelled(record, clock.now())
     return next === undefined ? { answer: undefined } : { write: next }
   })
   return 'written' in result

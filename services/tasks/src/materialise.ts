@@ -10,13 +10,13 @@ import {
 } from '@guildhall/contracts'
 import { addToOutbox, firstTime, type Trx, transaction } from '@guildhall/db'
 import type { Agents } from './agents.ts'
-import { createClaimRecordsIn, goalQueue } from './claim-records.ts'
+import { createClaimRecordsIn } from './claim-records.ts'
 import type { Tasks } from './context.ts'
 import { announceGoalChangeIn, tellGoalIn } from './goal-news.ts'
 import { announceGoalIn, announceTasksIn, goalRecord } from './goal-projection.ts'
-import { storable } from './storable.ts'
 import { addGoalEventIn } from './store/goal-events.ts'
 import { changeGoalIn, type GoalRow, type Held, lockGoalIn } from './store/goals.ts'
+import { toJson } from './store/json.ts'
 import { insertTreeIn, reserveTaskIdsIn } from './store/new-tasks.ts'
 import { countNodes, type PlannedTask, peersOf, planTree, verifierOf } from './tree-plan.ts'
 
@@ -89,13 +89,13 @@ const claimRecordsIn = async (
   await createClaimRecordsIn(
     trx,
     leaves.map(({ task_id, node }, i) => ({
-      user_id: goal.owner_user_id,
+      owner_id: goal.owner_user_id,
       task_id,
       goal_id: goal.goal_id,
-      queue: goalQueue(goal.slug),
+      slug: goal.slug,
       title: node.title,
       verifier: verifierOf(node),
-      created_at: now.getTime(),
+      approved_at: now.getTime(),
       // The last, so that whoever comes running finds the others too.
       ring: i === leaves.length - 1,
     })),
@@ -166,7 +166,7 @@ const judge = async (
   event: ApprovedTree,
 ): Promise<{ tree: TaskNode } | { error: ServiceError }> => {
   try {
-    const tree = parseTree(JSON.parse(JSON.stringify(event.payload.tree ?? null, storable)))
+    const tree = parseTree(JSON.parse(toJson(event.payload.tree ?? null)))
     await checkPeers(agents, event.user_id, tree)
     return { tree }
   } catch (error) {

@@ -1,15 +1,12 @@
-import type { WorkItemId, WorkRecord } from '@guildhall/contracts'
+import type { TodoId, WorkRecord } from '@guildhall/contracts'
 
 type NewItem = Pick<
   WorkRecord,
   'owner_id' | 'queue' | 'priority' | 'title' | 'payload_size' | 'content_type' | 'max_attempts'
 > &
   Partial<
-    Pick<
-      WorkRecord,
-      'source' | 'kind' | 'not_before' | 'create_hash' | 'body_ref' | 'webhook_id' | 'task'
-    >
-  > & { readonly id: WorkItemId }
+    Pick<WorkRecord, 'source' | 'kind' | 'not_before' | 'create_hash' | 'body_ref' | 'webhook_id'>
+  > & { readonly id: TodoId }
 
 /** An item as it begins: pending, never claimed. */
 export const newItem = (item: NewItem, created_at: number): WorkRecord => ({

@@ -120,3 +120,24 @@ export const taskVerified = (
     updated_at: now,
   }
 }
+
+export const taskCancelled = (record: TaskItem, now: number): TaskItem | undefined => {
+  if (isTaskOver(record)) return undefined
+  const closed = closeAttempt(
+    record,
+    {
+      outcome: 'canceled',
+      disposition: 'canceled',
+      summary: null,
+      summary_truncated: false,
+      artifact: null,
+    },
+    now,
+  )
+  return {
+    ...closed,
+    state: 'failed',
+    dead_letter: true,
+    task: { ...record.task, cancelled: true },
+  }
+}

@@ -7,7 +7,7 @@ import {
 } from '@guildhall/contracts'
 import { transaction } from '@guildhall/db'
 import { holdBudgetIn, releaseHoldIn } from './budget.ts'
-import { ensureClaimRecord, goalQueue } from './claim-records.ts'
+import { ensureClaimRecord } from './claim-records.ts'
 import type { Tasks } from './context.ts'
 import { closeLapsed } from './lapse.ts'
 import type { GoalRow } from './store/goals.ts'
@@ -63,13 +63,13 @@ const giveBack = async (tasks: Tasks, bid: Bid): Promise<void> => {
 const createRecord = async (tasks: Tasks, goal: GoalRow, task: TaskRow): Promise<void> => {
   if (task.status !== 'approved') throw notApproved(task.task_id, task.status)
   await ensureClaimRecord(tasks, {
-    user_id: task.owner_user_id,
+    owner_id: task.owner_user_id,
     task_id: task.task_id,
     goal_id: task.goal_id,
-    queue: goalQueue(goal.slug),
+    slug: goal.slug,
     title: task.title,
     verifier: task.verifier_config,
-    created_at: Date.parse(task.approved_at ?? task.created_at),
+    approved_at: Date.parse(task.approved_at ?? task.created_at),
     ring: false,
   })
 }

@@ -300,17 +300,6 @@ const ended = (record: WorkRecord, outcome: 'reaped' | 'revoked', now: number): 
   return again ? requeued(closed, now) : deadLettered(closed)
 }
 
-/** A task whose goal was cancelled; whoever holds it loses it. It is not claimed again. */
-export const cancelledByOwner = (record: WorkRecord, now: number): WorkRecord | undefined =>
-  record.task === undefined || isFinished(record)
-    ? undefined
-    : {
-        ...deadLettered(
-          closeAttempt(record, { outcome: 'canceled', disposition: 'canceled', ...SILENT }, now),
-        ),
-        task: { ...record.task, cancelled: true },
-      }
-
 /** A retry that has become due shows as pending again. */
 export const retryDue = (record: WorkRecord, now: number): WorkRecord | undefined =>
   isRetryDue(record, now)

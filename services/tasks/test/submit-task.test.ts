@@ -1,15 +1,19 @@
 import {
+  buckets,
   commandRequested,
   evidenceEarned,
   noticePosted,
-  taskClaimed,
+  taskClaimed as taskClaimedEvent,
   taskItemId,
   usageRecorded,
+  WorkRecord,
+  workKey,
 } from '@guildhall/contracts'
 import t from 'tap'
 import { reconcileOnce } from '../src/reconcilers/reconcile.ts'
+import { claimOf } from '../src/task-claiming.ts'
 import { followTasks } from '../src/task-effects.ts'
-import { taskSubmitted } from '../src/task-item.ts'
+import { isTask, taskClaimed, taskSubmitted } from '../src/task-item.ts'
 import { loadTask } from '../src/verdict.ts'
 import { rejectsWith, stopServer } from './setup.ts'
 import {
@@ -23,6 +27,7 @@ import {
   ownerOf,
   pass,
   refusal,
+  setAgent,
   setupTasks,
   taskRow,
 } from './task-setup.ts'
@@ -236,7 +241,7 @@ t.test(
     t.match(await goalRow(s, goal_id), { spent_tokens: 30, spent_dollars_cents: 3 })
     t.equal((await eventsOf(s, evidenceEarned)).length, 1)
     t.equal((await eventsOf(s, usageRecorded)).length, 1)
-    t.equal((await eventsOf(s, taskClaimed)).length, 1)
+    t.equal((await eventsOf(s, taskClaimedEvent)).length, 1)
   },
 )
 
@@ -297,3 +302,61 @@ t.test(
     t.equal((await eventsOf(s, commandRequested)).length, 0)
   },
 )
+
+t.test('a claim whose claimer died at once has its effects all the same, once', async (t) => {
+  const s = await setupTasks(t)
+  const goal_id = await newGoal(s)
+  const task_id = await newTask(s, goal_id, { budget_tokens: 5 })
+  const first = await newAgent(s)
+  const { item_id } = await first.take(task_id)
+  await first.release({ id: item_id })
+  const free = await loadTask(s.tasks, s.owner_id, task_id)
+  if (free === undefined) throw new Error('the task has a record')
+  const agent = await newAgent(s)
+  const claim = claimOf(s.tasks, free.record, {
+    principal: agent.principal,
+    agent: await setAgent(s, agent.agent_id),
+    lease_ttl_seconds: 60,
+  })
+  const next = taskClaimed(free.record, claim, s.clock.now())
+  if (next === undefined) throw new Error('the task is free')
+  await s.tasks.records.replace(next, free.revision)
+  await s.projected()
+  t.match(await taskRow(s, task_id), { status: 'in_progress', assignee_agent_id: agent.agent_id })
+  t.equal((await agent.take(task_id)).item_id, item_id)
+  t.strictSame(
+    (await eventsOf(s, taskClaimedEvent)).map(({ agent_id }) => agent_id),
+    [first.agent_id, agent.agent_id],
+  )
+})
+
+t.test('every revision delivered again changes nothing', async (t) => {
+  const s = await setupTasks(t)
+  const goal_id = await newGoal(s, { budget_tokens: 100 })
+  const task_id = await newTask(s, goal_id)
+  const agent = await newAgent(s)
+  await agent.take(task_id, { lease_ttl_seconds: 60 })
+  await pass(s, 61)
+  const { item_id } = await agent.take(task_id)
+  await agent.heartbeat({ id: item_id })
+  await agent.submit(task_id, { usage: { tokens: 85 } })
+  const state = async () => ({
+    task: await taskRow(s, task_id),
+    goal: await goalRow(s, goal_id),
+    evidence: await eventsOf(s, evidenceEarned),
+    notices: (await eventsOf(s, notices)).length,
+    log: (await s.db('goal_events').where({ goal_id })).length,
+  })
+  const before = await state()
+  t.strictSame(
+    before.evidence.map(({ kind }) => kind),
+    ['lapsed', 'verified_auto'],
+  )
+  const history = await s.bus.js.views.kv(buckets.work)
+  for await (const entry of await history.history({ key: workKey(s.owner_id, item_id) })) {
+    const record = WorkRecord.parse(entry.json())
+    if (isTask(record)) await followTasks(s.tasks, [{ record, revision: entry.revision }])
+  }
+  await s.sweep()
+  t.strictSame(await state(), before)
+})

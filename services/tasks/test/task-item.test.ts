@@ -1,33 +1,35 @@
-import type { WorkRecord } from '@guildhall/contracts'
+import { ATTEMPTS_MAX_MAX, type WorkRecord } from '@guildhall/contracts'
 import t from 'tap'
-import { pendingRecord } from '../src/claim-records.ts'
+import { newTaskItem } from '../src/new-task-item.ts'
 import { splitCommand } from '../src/split-command.ts'
 import {
   isTask,
   type TaskClaim,
   type TaskItem,
   type TaskReport,
+  taskCancelled,
   taskClaimed,
   taskStatus,
   taskSubmitted,
   taskVerified,
 } from '../src/task-item.ts'
-import { cancelledByOwner, reaped, released } from '../src/work-item.ts'
+import { reaped, released } from '../src/work-item.ts'
 
 const NOW = 1_800_000_000_000
 
 const fresh = (): TaskItem =>
   asTask(
-    pendingRecord({
-      user_id: 1,
-      task_id: 7,
-      goal_id: 3,
-      queue: 'goal-docs',
-      title: 'write',
-      verifier: { kind: 'auto' },
-      created_at: NOW,
-      ring: false,
-    }),
+    newTaskItem(
+      {
+        task_id: 7,
+        goal_id: 3,
+        owner_id: 1,
+        slug: 'docs',
+        title: 'write',
+        verifier: { kind: 'auto' },
+      },
+      NOW,
+    ),
   )
 
 const asTask = (record: WorkRecord | undefined): TaskItem => {
@@ -89,7 +91,7 @@ t.test('what has ended stays as it is', async (t) => {
     t.equal(taskClaimed(over, terms, NOW), undefined)
     t.equal(taskSubmitted(over, report, NOW), undefined)
     t.equal(taskVerified(over, verdict(true), NOW), undefined)
-    t.equal(cancelledByOwner(over, NOW), undefined)
+    t.equal(taskCancelled(over, NOW), undefined)
   }
   t.equal(taskStatus(rejected), 'failed')
 })
@@ -114,11 +116,11 @@ t.test('a lapsed lease is not taken over: the lapse is a write of its own', asyn
 t.test('a task whose last attempt lapses has failed', async (t) => {
   let task = fresh()
   let now = NOW
-  for (let attempt = 1; attempt <= task.max_attempts; attempt += 1) {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX_MAX; attempt += 1) {
     const held = asTask(taskClaimed(task, terms, now))
     now += 60_001
     task = asTask(reaped(held, now))
-    t.equal(taskStatus(task), attempt === task.max_attempts ? 'failed' : 'approved')
+    t.equal(taskStatus(task), attempt === ATTEMPTS_MAX_MAX ? 'failed' : 'approved')
   }
 })
 
@@ -130,7 +132,7 @@ t.test('released work is approved again', async (t) => {
 
 t.test('cancelling ends a task from every state that is not an end', async (t) => {
   for (const open of [fresh(), claimedTask(), submittedTask()]) {
-    const cancelled = asTask(cancelledByOwner(open, NOW))
+    const cancelled = asTask(taskCancelled(open, NOW))
     t.equal(taskStatus(cancelled), 'cancelled')
     t.equal(cancelled.holder, undefined)
   }

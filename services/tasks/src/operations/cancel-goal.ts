@@ -5,9 +5,9 @@ import { cancelClaimRecordsIn } from '../claim-records.ts'
 import type { Tasks } from '../context.ts'
 import { announceTasksIn } from '../goal-projection.ts'
 import { stepGoal } from '../goal-step.ts'
-import { storableText } from '../storable.ts'
 import type { GoalRow } from '../store/goals.ts'
 import { removeHoldsOfGoalIn } from '../store/holds.ts'
+import { storableText } from '../store/json.ts'
 import { cancelOpenTasksIn } from '../store/tasks.ts'
 
 /** Whoever holds one of them loses it as soon as its claim record has followed. */
@@ -21,7 +21,7 @@ const cancelTasksIn = async (trx: Trx, { goal_id }: GoalRow, now: Date): Promise
   const leaves = cancelled.filter(({ is_leaf }) => is_leaf)
   await cancelClaimRecordsIn(
     trx,
-    leaves.map(({ owner_user_id: user_id, task_id }) => ({ user_id, task_id })),
+    leaves.map(({ owner_user_id: owner_id, task_id }) => ({ owner_id, task_id })),
   )
 }
 

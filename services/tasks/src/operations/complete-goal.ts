@@ -2,7 +2,7 @@ import type { Handler } from '@guildhall/bus'
 import type { completeGoal } from '@guildhall/contracts'
 import type { Tasks } from '../context.ts'
 import { stepGoal } from '../goal-step.ts'
-import { storableText } from '../storable.ts'
+import { storableText } from '../store/json.ts'
 
 export const handleCompleteGoal =
   (tasks: Tasks): Handler<typeof completeGoal> =>

@@ -2,7 +2,7 @@ import type { Handler } from '@guildhall/bus'
 import type { pauseGoal } from '@guildhall/contracts'
 import type { Tasks } from '../context.ts'
 import { stepGoal } from '../goal-step.ts'
-import { storableText } from '../storable.ts'
+import { storableText } from '../store/json.ts'
 
 /** Nothing new is started; what is being worked on may be handed in and verified. */
 export const handlePauseGoal =

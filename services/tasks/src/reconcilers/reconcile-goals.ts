@@ -2,7 +2,7 @@ import { taskItemId, type WorkRecord } from '@guildhall/contracts'
 import { transaction } from '@guildhall/db'
 import { interval, type Part } from '@guildhall/runtime'
 import { releaseHoldIn } from '../budget.ts'
-import { cancelClaimRecord, ensureClaimRecord, goalQueue } from '../claim-records.ts'
+import { cancelClaimRecord, ensureClaimRecord } from '../claim-records.ts'
 import type { Tasks } from '../context.ts'
 import { goalRecord, openGoalProjection, type Projected, taskRecord } from '../goal-projection.ts'
 import { leavesAfter } from '../store/goal-claims.ts'
@@ -82,11 +82,10 @@ const restoreClaimRecords = async (tasks: Tasks, report: ReconciledGoals): Promi
       )
       const restored = await inGroups(
         leaves.filter(({ open }) => open),
-        ({ open: _open, cancelled: _cancelled, slug, created_at, ...leaf }) =>
+        ({ open: _open, cancelled: _cancelled, approved_at, ...leaf }) =>
           ensureClaimRecord(tasks, {
             ...leaf,
-            queue: goalQueue(slug),
-            created_at: Date.parse(created_at),
+            approved_at: Date.parse(approved_at),
             ring: true,
           }),
       )

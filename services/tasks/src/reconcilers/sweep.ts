@@ -46,13 +46,22 @@ const forEach = async <T>(items: readonly T[], work: (item: T) => Promise<void>)
   )
 }
 
+/** One that cannot be asked holds up no other, and is tried again in a second. */
+const sweepVerifiers = async (tasks: Tasks): Promise<void> => {
+  const due = await listDueVerifiers(tasks.db, tasks.clock.now(), SWEEP_BATCH)
+  await forEach(due, (key) =>
+    askVerifier(tasks, key).catch((err: unknown) =>
+      tasks.log.error({ err, task_id: key.task_id }, 'a verifier was not asked'),
+    ),
+  )
+}
+
 export const sweepOnce = async (tasks: Tasks): Promise<void> => {
   await forEach(await dueItems(tasks), ({ owner_id, id }) => sweepItem(tasks, owner_id, id))
-  const verifiers = await listDueVerifiers(tasks.db, tasks.clock.now(), SWEEP_BATCH)
-  await forEach(verifiers, (due) => askVerifier(tasks, due))
   for (const record of await takeDueRings(tasks.db, tasks.clock.now(), RINGS_PER_SWEEP)) {
     ring(tasks, record)
   }
+  await sweepVerifiers(tasks)
 }
 
 export const sweep = (tasks: Tasks): Part =>

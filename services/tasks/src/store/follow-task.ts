@@ -1,6 +1,6 @@
 import type { Trx } from '@guildhall/db'
-import { storableText } from '../storable.ts'
 import { taskStatus } from '../task-item.ts'
+import { storableOrNull } from './json.ts'
 import { rowsOf } from './rows.ts'
 import type { TaskRevision } from './task-items.ts'
 
@@ -14,9 +14,6 @@ const claimedAt = ({ record }: TaskRevision): Date | null => {
   const last = record.prior_attempts[0]?.claimed_at
   return last === undefined ? null : new Date(last)
 }
-
-const storable = (text: string | null | undefined): string | null =>
-  text == null ? null : storableText(text)
 
 export const NO_ATTEMPT_LEFT = 'no attempt is left'
 
@@ -49,9 +46,9 @@ export const followTaskIn = async (trx: Trx, revision: TaskRevision): Promise<vo
       assignee: record.state === 'pending' ? null : (task.holder_agent_id ?? null),
       claimed_at: claimedAt(revision),
       completed_at: over ? at(record.updated_at) : null,
-      result_summary: storable(task.report?.summary),
-      artifact: storable(task.report?.artifact),
-      failure_reason: storable(failureOf(revision)),
+      result_summary: storableOrNull(task.report?.summary ?? null),
+      artifact: storableOrNull(task.report?.artifact ?? null),
+      failure_reason: storableOrNull(failureOf(revision)),
       revision: revision.revision,
       over,
       updated_at: at(record.updated_at),

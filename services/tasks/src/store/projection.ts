@@ -1,7 +1,7 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
 import { type Db, type Trx, transaction } from '@guildhall/db'
-import { toJson } from '../storable.ts'
 import { openAttempt } from '../work-item.ts'
+import { toJson } from './json.ts'
 import { firstRing } from './rings.ts'
 
 /** Writes of the projection: idempotent by revision, a whole batch in one transaction. */

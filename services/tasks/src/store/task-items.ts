@@ -1,7 +1,7 @@
 import { type UserId, WorkRecord } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
-import { toJson } from '../storable.ts'
 import { isTask, type TaskItem } from '../task-item.ts'
+import { toJson } from './json.ts'
 import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** The projection of the claim records of tasks: idempotent by revision. */
