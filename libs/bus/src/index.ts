@@ -1,3 +1,4 @@
+export { advanceKv, advanceVersion } from './advance.ts'
 export { type BodyStore, openBodyStore } from './body-store.ts'
 export { type Caller, type CallOptions, createCaller } from './call.ts'
 export { type Bus, connectBus } from './connect.ts'
@@ -6,7 +7,7 @@ export { publishCore, subscribeCore } from './core.ts'
 export { decode } from './decode.ts'
 export { lastOfSubject } from './direct-get.ts'
 export { busUnavailable, isCasConflict } from './errors.ts'
-export { createKv, type Entry, type Kv, scanKv } from './kv.ts'
+export { createKv, type Entry, type Kv, listKeys, scanKv } from './kv.ts'
 export { type Mirror, mirrorKv } from './mirror.ts'
 export { headerJson, publish } from './publish.ts'
 export {

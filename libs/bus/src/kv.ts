@@ -141,3 +141,15 @@ export async function* scanKv<T>(
   }
   watch.stop()
 }
+
+/** The live keys of a bucket that match, in no order. */
+export const listKeys = async (bus: Bus, bucket: string, filter: string): Promise<string[]> => {
+  try {
+    const kv = await bus.js.views.kv(bucket, { bindOnly: true })
+    const keys: string[] = []
+    for await (const key of await kv.keys(filter)) keys.push(key)
+    return keys
+  } catch (error) {
+    throw busUnavailable(error)
+  }
+}

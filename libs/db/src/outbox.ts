@@ -28,7 +28,7 @@ export const outboxMigration = async (trx: Trx): Promise<void> => {
     )`)
 }
 
-interface OutboxEntry {
+export interface OutboxEntry {
   readonly subject: string
   /** What the row is about; for the relay's publisher and for people who look. */
   readonly key: string
@@ -36,13 +36,24 @@ interface OutboxEntry {
   readonly event_id?: string
 }
 
-export const addToOutbox = async (trx: Trx, entry: OutboxEntry): Promise<void> => {
-  await trx('outbox').insert({
-    event_id: entry.event_id ?? randomUUID(),
-    subject: entry.subject,
-    key: entry.key,
-    payload: JSON.stringify(entry.payload),
-  })
+export const addToOutbox = (trx: Trx, entry: OutboxEntry): Promise<void> =>
+  addAllToOutbox(trx, [entry])
+
+/** Statements of so many rows stay far below what one may bind. */
+const INSERT_BATCH = 500
+
+/** In the order given, which is the order in which they leave. */
+export const addAllToOutbox = async (trx: Trx, entries: readonly OutboxEntry[]): Promise<void> => {
+  for (let start = 0; start < entries.length; start += INSERT_BATCH) {
+    await trx('outbox').insert(
+      entries.slice(start, start + INSERT_BATCH).map((entry) => ({
+        event_id: entry.event_id ?? randomUUID(),
+        subject: entry.subject,
+        key: entry.key,
+        payload: JSON.stringify(entry.payload),
+      })),
+    )
+  }
 }
 
 interface RelayOptions {

@@ -23,3 +23,18 @@ export const readCursor = (cursor: string | undefined): Position | undefined => 
     throw new ServiceError('invalid_argument', 'cursor: not one that this list returned', { cause })
   }
 }
+
+const IdCursor = z.tuple([z.int().positive()])
+
+/** For lists that are ordered by an integer id alone. */
+export const writeIdCursor = (id: number): string =>
+  Buffer.from(JSON.stringify([id])).toString('base64url')
+
+export const readIdCursor = (cursor: string | undefined): number | undefined => {
+  if (cursor === undefined) return undefined
+  try {
+    return IdCursor.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))[0]
+  } catch (cause) {
+    throw new ServiceError('invalid_argument', 'cursor: not one that this list returned', { cause })
+  }
+}

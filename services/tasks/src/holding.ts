@@ -1,20 +1,34 @@
 import type { CallContext } from '@guildhall/bus'
-import { holderName, mayUseQueue, ServiceError, type WorkRecord } from '@guildhall/contracts'
+import {
+  holderName,
+  mayUseQueue,
+  namedError,
+  ServiceError,
+  type WorkRecord,
+} from '@guildhall/contracts'
 import { matchesHash } from './lease-token.ts'
+import { isTask } from './task-item.ts'
 
 /** Who may act on an item that is claimed. */
 
 const notFound = () => new ServiceError('not_found', 'no such todo')
 
-const notHeld = (message = 'todo not in the expected state or lease not held') =>
-  new ServiceError('conflict', message)
+const notHeld = (
+  record: WorkRecord,
+  message = `${isTask(record) ? 'task' : 'todo'} not in the expected state or lease not held`,
+): ServiceError =>
+  isTask(record) ? namedError('ErrClaimExpired', message) : new ServiceError('conflict', message)
 
-/** Unknown, foreign, and in a queue that is not granted all look the same. */
+/**
+ * Unknown, foreign, and in a queue that is not granted all look the same. A task lies in no queue:
+ * every agent of its owner may see it.
+ */
 export const requireVisible = (
   ctx: Pick<CallContext, 'principal'>,
   record: WorkRecord | undefined,
 ): WorkRecord => {
-  if (record === undefined || !mayUseQueue(ctx.principal, record.queue)) throw notFound()
+  if (record === undefined) throw notFound()
+  if (!isTask(record) && !mayUseQueue(ctx.principal, record.queue)) throw notFound()
   return record
 }
 
@@ -29,14 +43,14 @@ export const requireHolder = (
   lease_token: string | undefined,
   now: number,
 ): void => {
-  if (record.state !== 'claimed') throw notHeld()
+  if (record.state !== 'claimed') throw notHeld(record)
   if (lease_token !== undefined && !matchesHash(lease_token, record.lease_token_hash)) {
-    throw notHeld('the lease_token is not the one of the current claim')
+    throw notHeld(record, 'the lease_token is not the one of the current claim')
   }
   if (ctx.principal.kind === 'human') return
-  if (record.holder !== holderName(ctx.principal)) throw notHeld()
-  if ((record.lease_until ?? 0) <= now) throw notHeld('the lease has ended')
+  if (record.holder !== holderName(ctx.principal)) throw notHeld(record)
+  if ((record.lease_until ?? 0) <= now) throw notHeld(record, 'the lease has ended')
   if (record.require_fence === true && lease_token === undefined) {
-    throw notHeld('this claim needs its lease_token')
+    throw notHeld(record, 'this claim needs its lease_token')
   }
 }

@@ -1,6 +1,8 @@
 import type { WorkRecord } from '@guildhall/contracts'
 import type { Tasks } from './context.ts'
 import { ring } from './doorbell.ts'
+import { followTaskLater } from './task-effects.ts'
+import { isTask } from './task-item.ts'
 import { reaped, revoked } from './work-item.ts'
 import { buryPayload, finishMessage, returnMessage } from './work-messages.ts'
 
@@ -16,6 +18,11 @@ const settle = async (
   if (next.dead_letter) await buryPayload(tasks, next, reason)
   const written = await tasks.records.replace(next, revision)
   if (written === undefined) return false
+  if (isTask(next)) {
+    await followTaskLater(tasks, { record: next, revision: written })
+    if (!next.dead_letter) ring(tasks, next)
+    return true
+  }
   if (next.dead_letter) {
     finishMessage(tasks.bus, next.ack_subject)
     tasks.log.warn({ todo_id: next.id, attempts: next.attempts_total, reason }, 'dead letter')

@@ -3,7 +3,7 @@ import type { Attempt, TodoRow, WorkRecord } from '@guildhall/contracts'
 const iso = (ms: number): string => new Date(ms).toISOString()
 
 /** Leases are promised in whole seconds, rounded down: never more than the holder has. */
-const isoSeconds = (ms: number): string => `${iso(ms).slice(0, 19)}Z`
+export const isoSeconds = (ms: number): string => `${iso(ms).slice(0, 19)}Z`
 
 /** The compact form of an item, as every answer but a claim's payload has it. */
 export const toRow = (record: WorkRecord): TodoRow => ({

@@ -21,7 +21,7 @@ import {
  */
 
 /** The lease is held strictly before this moment. */
-const isLeaseOver = (record: WorkRecord, now: number): boolean =>
+export const isLeaseOver = (record: WorkRecord, now: number): boolean =>
   record.state === 'claimed' && (record.lease_until ?? 0) <= now
 
 const isRetryDue = (record: WorkRecord, now: number): boolean =>
@@ -102,7 +102,7 @@ const changed = (
 }
 
 /** Ends the open attempt, takes the holder off the record, and makes the other changes. */
-const closeAttempt = (
+export const closeAttempt = (
   record: WorkRecord,
   ending: Ending,
   now: number,

@@ -9,8 +9,13 @@ import {
   type WorkRecord,
 } from '@guildhall/contracts'
 import type { Tasks } from './context.ts'
+import { isTask } from './task-item.ts'
 
-/** An item's message in WORK follows its record: always second, always repeatable. */
+/**
+ * An item's message in WORK follows its record: always second, always repeatable. A task has none:
+ * it is claimed by its id, and its lease is watched by the sweep alone. So it has no ack subject
+ * either, and what moves a message leaves it alone.
+ */
 
 const laneOf = (record: WorkRecord): Lane => ({
   owner_id: record.owner_id,
@@ -33,6 +38,7 @@ export const enqueue = async (
   record: WorkRecord,
   data: Uint8Array,
 ): Promise<void> => {
+  if (isTask(record)) return
   await lanes.ensure(laneOf(record))
   await publish(bus, workSubject(record), data, {
     headers: { [headers.work]: headerJson(metaOf(record)) },
@@ -80,6 +86,7 @@ export const buryPayload = async (
   record: WorkRecord,
   reason: string,
 ): Promise<void> => {
+  if (isTask(record)) return
   const stored = await lastOfSubject(tasks.bus, streams.work, workSubject(record))
   if (stored === undefined) return
   await publish(tasks.bus, deadSubject(record), stored.data, {

@@ -77,11 +77,13 @@ export interface Bundle {
   readonly owner_id: number
   readonly human: Worker
   worker(scope?: Partial<EndpointScope>, agent_id?: number): Worker
+  /** A second instance on the same bus and database: calls are shared between the two. */
+  addReplica(): Promise<Tasks>
   sweep(): Promise<void>
   projected(): Promise<void>
 }
 
-const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): Worker => {
+export const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): Worker => {
   const call = async <Op extends Operation>(op: Op, input: Record<string, unknown>, key?: string) =>
     await caller.call(op, input as z.input<Op['input']>, {
       principal,
@@ -105,34 +107,47 @@ const workerFor = (caller: Caller, principal: AgentPrincipal | HumanPrincipal): 
   }
 }
 
+/** What a test does not call itself, when it wants it. */
+const isPermanent = (part: Part): boolean => !['sweep', 'holds', 'retention'].includes(part.name)
+
+const migrateUrl = async (url: string): Promise<void> => {
+  const db = connectDb(url, { log })
+  await migrate(db, migrations)
+  await db.destroy()
+}
+
+const database = async (
+  url: string | undefined,
+): Promise<{ readonly url: string; drop(): Promise<void> }> => {
+  if (url !== undefined) {
+    await migrateUrl(url)
+    return { url, drop: async () => undefined }
+  }
+  const hash = migrationsHash(migrations)
+  return await createDatabase({ template: { name: 'tasks', hash, migrate: migrateUrl } })
+}
+
 interface SetupOptions {
   /** For tests that look at everything in the bucket, also at what other tests left there. */
   readonly own_server?: boolean
+  /** For tests that take the database away: an empty one, in a cluster of their own. */
+  readonly database_url?: string
 }
 
 export const setup = async (
   t: Test,
-  { own_server = false }: SetupOptions = {},
+  { own_server = false, database_url }: SetupOptions = {},
 ): Promise<Bundle> => {
   const nats = own_server ? await startNats() : await sharedServer()
   if (own_server) t.teardown(() => nats.stop())
   const bus = await connectBus({ url: nats.url, service: 'tasks', log })
   await applyTopology(bus)
-  const { url, drop } = await createDatabase({
-    template: {
-      name: 'tasks',
-      hash: migrationsHash(migrations),
-      migrate: async (template_url) => {
-        const db = connectDb(template_url, { log })
-        await migrate(db, migrations)
-        await db.destroy()
-      },
-    },
-  })
+  const { url, drop } = await database(database_url)
   const db = connectDb(url, { log })
   const clock = new ManualClock(Date.now())
-  const { tasks, parts } = composeTasks({ bus, db, clock, log, lease_token_key: randomBytes(32) })
-  const running: Part[] = parts.filter((part) => !['sweep', 'retention'].includes(part.name))
+  const lease_token_key = randomBytes(32)
+  const { tasks, parts } = composeTasks({ bus, db, clock, log, lease_token_key })
+  const running: Part[] = parts.filter(isPermanent)
   for (const part of running) await part.start()
   t.teardown(async () => {
     for (const part of running.reverse()) await part.stop()
@@ -171,6 +186,17 @@ export const setup = async (
           ...scope,
         },
       })
+    },
+    addReplica: async () => {
+      const other_bus = await connectBus({ url: nats.url, service: 'tasks', log })
+      const other = composeTasks({ bus: other_bus, db, clock, log, lease_token_key })
+      const started = other.parts.filter(isPermanent)
+      for (const part of started) await part.start()
+      t.teardown(async () => {
+        for (const part of started.reverse()) await part.stop()
+        await other_bus.close()
+      })
+      return other.tasks
     },
     sweep: () => sweepOnce(tasks),
     projected: async () => {

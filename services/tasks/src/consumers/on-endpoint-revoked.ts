@@ -1,8 +1,9 @@
 import { consume, decode, durables } from '@guildhall/bus'
-import { EndpointRevoked, ServiceError, streams } from '@guildhall/contracts'
+import { EndpointRevoked, ServiceError, streams, taskItemId } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { closeRevoked } from '../lapse.ts'
+import { listTaskClaimsOfEndpoint } from '../store/task-items.ts'
 import { listClaimsOfEndpoint } from '../store/todos.ts'
 import { awaitProjection } from './projection.ts'
 
@@ -11,9 +12,15 @@ import { awaitProjection } from './projection.ts'
 const PAGE = 500
 const PROJECTION_WAIT_MS = 10_000
 
+const claimsOf = async (tasks: Tasks, { user_id, endpoint_id }: EndpointRevoked) => {
+  const todos = await listClaimsOfEndpoint(tasks.db, user_id, endpoint_id, PAGE)
+  const held = await listTaskClaimsOfEndpoint(tasks.db, user_id, endpoint_id, PAGE)
+  return [...todos, ...held.map((task) => ({ owner_id: user_id, id: taskItemId(task.task_id) }))]
+}
+
 const endClaims = async (tasks: Tasks, event: EndpointRevoked): Promise<void> => {
   for (;;) {
-    const items = await listClaimsOfEndpoint(tasks.db, event.user_id, event.endpoint_id, PAGE)
+    const items = await claimsOf(tasks, event)
     let closed = 0
     for (const { owner_id, id } of items) {
       const entry = await tasks.records.loadFresh(owner_id, id)

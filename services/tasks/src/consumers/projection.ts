@@ -4,6 +4,8 @@ import { buckets, WorkRecord } from '@guildhall/contracts'
 import type { Part } from '@guildhall/runtime'
 import type { Tasks } from '../context.ts'
 import { type Payload, project, type Revision } from '../store/projection.ts'
+import { followTasks } from '../task-effects.ts'
+import { isTask } from '../task-item.ts'
 import { readBody } from '../work-messages.ts'
 
 /**
@@ -64,7 +66,20 @@ const bodiesOf = async (
   }
 }
 
-export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>): Part =>
+/** Todos go to their table; of tasks, whatever has not been carried out at once is so now. */
+const follow = async (tasks: Tasks, revisions: readonly Revision[]): Promise<void> => {
+  const todos = revisions.filter(({ record }) => !isTask(record))
+  if (todos.length > 0) {
+    const { payloads, unsent } = await bodiesOf(tasks, todos)
+    await project(tasks.db, todos, payloads, unsent)
+  }
+  await followTasks(
+    tasks,
+    revisions.flatMap(({ record, revision }) => (isTask(record) ? [{ record, revision }] : [])),
+  )
+}
+
+export const projection = (tasks: Tasks): Part =>
   consume(tasks.bus, {
     stream: `KV_${buckets.work}`,
     durable: durables.tasksProjection,
@@ -81,9 +96,7 @@ export const projection = (tasks: Pick<Tasks, 'bus' | 'db' | 'log' | 'bodies'>):
           revision: message.stream_sequence,
         })
       }
-      if (revisions.length === 0) return
-      const { payloads, unsent } = await bodiesOf(tasks, revisions)
-      await project(tasks.db, revisions, payloads, unsent)
+      await follow(tasks, revisions)
     },
   })
 

@@ -33,6 +33,7 @@ const keyHash = (ctx: CallContext, verb: string, input: EndInput): string | unde
 interface Ended {
   readonly before: WorkRecord
   readonly record: WorkRecord
+  readonly revision: number
 }
 
 /**
@@ -47,7 +48,7 @@ export const endClaim = async (
   steps: {
     readonly next: (record: WorkRecord, report: Report, now: number) => WorkRecord
     readonly beforeWrite?: (next: WorkRecord) => Promise<void>
-    readonly onEnd: (ended: Ended) => void
+    readonly onEnd: (ended: Ended) => void | Promise<void>
   },
 ): Promise<TodoRow> => {
   const report: Report = {
@@ -72,7 +73,7 @@ export const endClaim = async (
     steps.beforeWrite,
   )
   if ('answer' in result) return toRow(result.answer)
-  const { before, record } = result.written
-  steps.onEnd({ before, record })
+  const { before, record, revision } = result.written
+  await steps.onEnd({ before, record, revision })
   return toRow(record)
 }

@@ -4,7 +4,10 @@ import type { Tasks } from '../context.ts'
 import { restoreMessage } from '../restore-message.ts'
 import { project } from '../store/projection.ts'
 import { listProjected, projectedRevision } from '../store/todos.ts'
+import { isTask } from '../task-item.ts'
 import { isFinished } from '../work-item.ts'
+import { type ReconciledGoals, reconcileGoals } from './reconcile-goals.ts'
+import { reprojectTask, restoreTaskRecords } from './reconcile-tasks.ts'
 
 /**
  * Brings the three places of an item together again after one of them was lost or restored from a
@@ -13,7 +16,7 @@ import { isFinished } from '../work-item.ts'
  * running replicas.
  */
 
-interface Reconciled {
+interface Reconciled extends ReconciledGoals {
   checked: number
   /** Records that the bucket had lost. */
   records_restored: number
@@ -43,6 +46,9 @@ const asPending = (record: WorkRecord, now: number): WorkRecord => {
   return { ...rest, state: 'pending', claimable_at: now, updated_at: now }
 }
 
+const asLost = (record: WorkRecord, now: number): WorkRecord =>
+  record.state === 'awaiting_verification' || isFinished(record) ? record : asPending(record, now)
+
 const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> => {
   let after = ''
   for (;;) {
@@ -50,7 +56,7 @@ const restoreRecords = async (tasks: Tasks, report: Reconciled): Promise<void> =
     for (const { record } of page) {
       after = record.id
       if ((await tasks.records.loadFresh(record.owner_id, record.id)) !== undefined) continue
-      const lost = isFinished(record) ? record : asPending(record, tasks.clock.now())
+      const lost = asLost(record, tasks.clock.now())
       if ((await tasks.records.create(lost)) !== undefined) report.records_restored += 1
     }
     if (page.length < PAGE) return
@@ -64,11 +70,23 @@ export const reconcileOnce = async (tasks: Tasks): Promise<Reconciled> => {
     messages_restored: 0,
     reprojected: 0,
     without_payload: 0,
+    goals_projected: 0,
+    claim_records_restored: 0,
+    claim_records_cancelled: 0,
+    holds_released: 0,
   }
   await restoreRecords(tasks, report)
+  report.records_restored += await restoreTaskRecords(tasks, (record) =>
+    asLost(record, tasks.clock.now()),
+  )
+  Object.assign(report, await reconcileGoals(tasks))
   for await (const { value, revision } of scanKv(tasks.bus, buckets.work, WorkRecord)) {
     if (value === undefined) continue
     report.checked += 1
+    if (isTask(value)) {
+      if (await reprojectTask(tasks, { record: value, revision })) report.reprojected += 1
+      continue
+    }
     const message = await restoreMessage(tasks, value)
     if (message === 'restored') report.messages_restored += 1
     if (message === 'no payload') {

@@ -1,6 +1,7 @@
 import { ATTEMPTS_KEPT, type Attempt, type WorkRecord } from '@guildhall/contracts'
 import { type Db, statement } from '@guildhall/db'
 import { openAttempt } from '../work-item.ts'
+import { toJson } from './json.ts'
 import { firstRing } from './rings.ts'
 
 /** Writes of the projection: idempotent by revision, a whole batch in one transaction. */
@@ -8,20 +9,6 @@ import { firstRing } from './rings.ts'
 export interface Revision {
   readonly record: WorkRecord
   readonly revision: number
-}
-
-const withoutUnstorable = (_key: string, value: unknown): unknown =>
-  typeof value === 'string'
-    ? Buffer.from(value.replaceAll('\u0000', ''), 'utf8').toString('utf8')
-    : value
-
-/** How JSON writes NUL and half a surrogate pair. */
-const UNSTORABLE = /\\u(?:0000|d[89a-f])/
-
-/** jsonb takes neither NUL nor half a surrogate pair; nothing that is shown needs them. */
-const toJson = (value: unknown): string => {
-  const json = JSON.stringify(value)
-  return UNSTORABLE.test(json) ? JSON.stringify(value, withoutUnstorable) : json
 }
 
 const timestamp = (ms: number | undefined): string | null =>

@@ -1,0 +1,24 @@
+import { type Db, query, type Trx } from '@guildhall/db'
+
+/** A pool, or the transaction that a statement is part of. */
+export type Connection = Db | Trx
+
+type Value = string | number | boolean | Date | null | readonly number[] | readonly string[]
+
+export type Bindings = Readonly<Record<string, Value>>
+
+/** The rows of one statement; `:name` stands for a bound value. */
+export const rowsOf = async <Row>(
+  db: Connection,
+  sql: string,
+  bindings: Bindings,
+): Promise<Row[]> => {
+  const result: { rows: Row[] } = await query(() => db.raw(sql, bindings))
+  return result.rows
+}
+
+export const firstRow = async <Row>(
+  db: Connection,
+  sql: string,
+  bindings: Bindings,
+): Promise<Row | undefined> => (await rowsOf<Row>(db, sql, bindings))[0]
