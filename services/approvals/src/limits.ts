@@ -1,3 +1,5 @@
+import { RETENTION_DAYS } from '@guildhall/contracts'
+
 /** Numbers of this service alone; those that callers are told by schema stand in contracts. */
 
 export const PASSWORD_HASHES_AT_ONCE = 2
@@ -39,6 +41,9 @@ export const CHANNELS_PER_USER_MAX = 1_000
 export const UNREAD_COUNTED_MAX = 1_000
 
 export const AUDIT_VERIFY_PAGE = 1_000
+
+/** An event can come again for as long as the stream keeps it; twice that is long enough. */
+export const INBOX_KEPT_MS = 2 * RETENTION_DAYS * 86_400_000
 
 /** A secret that arrives answers the requests for it in pages. */
 export const FULFIL_PAGE = 100

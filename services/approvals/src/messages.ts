@@ -2,6 +2,7 @@ import {
   type Channel,
   goalChannelId,
   type MessageKind,
+  namedError,
   type Principal,
   ServiceError,
 } from '@guildhall/contracts'
@@ -22,10 +23,7 @@ import { cleanFields, cleanText } from './text.ts'
  */
 
 export const noSuchChannel = (): ServiceError =>
-  new ServiceError('not_found', 'there is no such channel', {
-    what_to_do: 'Check the channel. It is unknown, or you are not in it.',
-    details: { error: 'ErrNotMember' },
-  })
+  namedError('ErrNotMember', 'there is no such channel')
 
 export const noSuchMessage = (): ServiceError =>
   new ServiceError('not_found', 'there is no such message')

@@ -3,12 +3,13 @@ import { type Clock, interval, type Logger, type Part } from '@guildhall/runtime
 import {
   CREDENTIAL_CLAIM_KEPT_MS,
   IDEMPOTENCY_WINDOW_MS,
+  INBOX_KEPT_MS,
   LOGIN_LINK_KEPT_MS,
   LOGIN_WINDOW_MS,
   SWEEP_INTERVAL_MS,
   SWEEP_PAGE,
 } from './limits.ts'
-import { type PerishableTable, sweepTable } from './store/sweep.ts'
+import { type PerishableTable, sweepInbox, sweepTable } from './store/sweep.ts'
 
 const KEPT_MS: Readonly<Record<PerishableTable, number>> = {
   login_links: LOGIN_LINK_KEPT_MS,
@@ -26,6 +27,7 @@ export const sweep = async (db: Db, clock: Clock): Promise<void> => {
       limit: SWEEP_PAGE,
     })
   }
+  await sweepInbox(db, { kept_ms: INBOX_KEPT_MS, limit: SWEEP_PAGE })
 }
 
 export const sweeper = (db: Db, clock: Clock, log: Logger): Part =>

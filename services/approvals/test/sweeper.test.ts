@@ -30,3 +30,15 @@ t.test('what no decision depends on any more is forgotten, and nothing else', as
   await sweep(s.db, s.clock)
   t.strictSame(await counts(), [{ links: 0, attempts: 0, calls: 0 }])
 })
+
+t.test('events that cannot come again any more are forgotten', async (t) => {
+  const s = await setup(t, { start: false })
+  await tableRows(
+    s.db,
+    `insert into inbox (consumer, event_id, received_at) values
+       ('c', 'old', now() - interval '61 days'), ('c', 'kept', now() - interval '59 days')`,
+  )
+  await sweep(s.db, s.clock)
+
+  t.strictSame(await tableRows(s.db, 'select event_id from inbox'), [{ event_id: 'kept' }])
+})

@@ -26,3 +26,23 @@ export const sweepTable = async (
   )
   return deleted.length
 }
+
+/**
+ * Events that took effect. Their rows are stamped by the database, so its clock says how old they
+ * are, and no other.
+ */
+export const sweepInbox = async (
+  db: Connection,
+  { kept_ms, limit }: { readonly kept_ms: number; readonly limit: number },
+): Promise<number> => {
+  const deleted = await rowsOf(
+    db,
+    `delete from inbox where ctid = any(array(
+       select ctid from inbox
+       where received_at < now() - cast(:kept_ms as bigint) * interval '1 millisecond'
+       limit :limit for update skip locked))
+     returning event_id`,
+    { kept_ms, limit },
+  )
+  return deleted.length
+}
