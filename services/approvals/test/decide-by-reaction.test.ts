@@ -176,7 +176,13 @@ t.test('an approval that cannot be carried out says so, and stays to be decided'
 
 t.test('an approval that failed later is withdrawn, and can be given again', async (t) => {
   const s = await proposed(t)
-  await s.by(s.ann, 'approve')
+  const keyed = () =>
+    s.call(
+      react,
+      { message_id: s.message_id, reaction: 'approve' },
+      { principal: s.ann, idempotency_key: 'key-1' },
+    )
+  t.match(await keyed(), { action: 'added' })
   const settled: TreeSettled = {
     v: 1,
     user_id: s.ann.user_id,
@@ -195,6 +201,8 @@ t.test('an approval that failed later is withdrawn, and can be given again', asy
   })
 
   t.strictSame(await tableRows(s.db, 'select * from reactions'), [])
+  t.match(await keyed(), { action: 'unchanged' }, 'a late repeat is not a second approval')
+  t.match(await s.approval(), { status: 'pending' })
   t.match(await s.by(s.ann, 'approve'), { action: 'added', workflow_state: 'approved' })
   t.match(await s.approval(), { status: 'approved' })
 })

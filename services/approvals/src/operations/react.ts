@@ -15,12 +15,14 @@ import { type Decided, decideIn } from '../decide.ts'
 import type { Deps } from '../deps.ts'
 import { noSuchMessage } from '../messages.ts'
 import { type Reacted, reactedIn, toggleReactionIn } from '../reactions.ts'
+import { findApproval } from '../store/approvals.ts'
 import { viewChannel } from '../store/channel-views.ts'
 import { findMessage } from '../store/messages.ts'
 import type { ReactionKey } from '../store/reactions.ts'
 
 interface Outcome {
   readonly reacted: Reacted
+  /** Now or by an earlier call, whose answer may have failed before its change was in force. */
   readonly decided: boolean
   /** To be thrown after the commit: the reason of the failure must stay. */
   readonly refused?: ServiceError
@@ -55,6 +57,18 @@ const refuseAgent = (principal: Principal): void => {
   })
 }
 
+/**
+ * A call repeated for want of an answer is not a second decision: not even when what the first one
+ * approved came to nothing meanwhile, and the approval waits for a new one.
+ */
+const isRepeated = async (trx: Trx, call: Call, approval_id: number): Promise<boolean> => {
+  const { repeat } = await claimCall(trx, call, String(approval_id))
+  if (!repeat) return false
+  const approval = await findApproval(trx, { user_id: call.user_id, approval_id })
+  // Pending and never decided: the first call was refused, and may be tried again.
+  return approval?.round !== 0
+}
+
 /** The first word stands: whatever comes after it answers what is there, and changes nothing. */
 const decideByReaction = async (
   trx: Trx,
@@ -65,12 +79,13 @@ const decideByReaction = async (
 ): Promise<Outcome> => {
   let decided: Decided | undefined
   try {
-    decided = await decideIn(trx, deps, call, decision)
+    const repeated = await isRepeated(trx, call, decision.approval_id)
+    decided = repeated ? undefined : await decideIn(trx, deps, call, decision)
   } catch (error) {
     if (!isDecidedAlready(error)) throw error
   }
   if (decided === undefined) {
-    return { reacted: await reactedIn(trx, key, 'unchanged'), decided: false }
+    return { reacted: await reactedIn(trx, key, 'unchanged'), decided: true }
   }
   const { refused } = decided
   if (refused !== undefined) {
