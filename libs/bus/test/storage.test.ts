@@ -25,7 +25,7 @@ t.test('the topology can be applied again and again, and a gap is named', async 
   await t.rejects(verifyTopology(bus), /missing stream DEAD/)
   await applyTopology(bus)
   await verifyTopology(bus)
-  t.equal(allStreams.length, 12)
+  t.equal(allStreams.length, 15)
 })
 
 t.test('what the server cannot change in place stops with the name of the stream', async (t) => {
