@@ -32,14 +32,12 @@ const offerCredential = async (
     created_at: call.now,
     expires_at,
   })
-  const url = new URL('/credentials/claim', public_mcp_url)
-  url.hash = token
+  const url = new URL('/api/credentials/claim', public_mcp_url)
   await tellAgentIn(trx, call, proposer_id, {
     body: [
       `Your proposal was approved: ${agent.name} is agent ${agent.agent_id}.`,
-      `Its credential can be claimed once, until ${expires_at.toISOString()}, with this token:`,
-      token,
-      `or at ${url.href}`,
+      `Its credential can be claimed once, until ${expires_at.toISOString()}:`,
+      `POST ${url.href} with the JSON body {"claim_token": "${token}"}`,
     ].join('\n'),
     metadata: { agent_id: agent.agent_id, config_hash: agent.config_hash },
   })

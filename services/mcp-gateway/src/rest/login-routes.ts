@@ -106,13 +106,20 @@ const addApi = (app: FastifyInstance, services: HttpServices): void => {
   // For whoever was given the one-time token of a new agent's credential: it proves enough.
   app.post('/api/credentials/claim', { onRequest: guard }, async (request, reply) => {
     chargeAddress(services, addressOf(services, request))
-    const parsed = claimCredential.input.safeParse(readJson(request.body))
+    const parsed = claimCredential.input
+      .omit({ client_address: true })
+      .safeParse(readJson(request.body))
     if (!parsed.success) throw new ServiceError('invalid_argument', 'give claim_token')
     void reply.header('cache-control', 'no-store')
-    return services.caller.call(claimCredential, parsed.data, {
-      request_id: request.id,
-      idempotency_key: `credential-${request.id}`,
-    })
+    const client_address = addressOf(services, request)
+    return services.caller.call(
+      claimCredential,
+      { ...parsed.data, client_address },
+      {
+        request_id: request.id,
+        idempotency_key: `credential-${request.id}`,
+      },
+    )
   })
   app.post('/api/logout', { onRequest: guard }, async (request, reply) => {
     const { session } = await admitOwner(services, request)
