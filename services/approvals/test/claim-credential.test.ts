@@ -32,7 +32,7 @@ const spawned = async (t: Test) => {
     { principal: w.s.ann },
   )
   const [told] = await w.messages(`dm-${w.coordinator.agent_id}`)
-  const claim_token = /claim#(\S+)/.exec(told?.body ?? '')?.[1] ?? ''
+  const claim_token = /"claim_token": "([^"]+)"/.exec(told?.body ?? '')?.[1] ?? ''
   const claim = (input: { claim_token?: string; client_address?: string } = {}, key?: string) =>
     w.call(
       claimCredential,

@@ -113,7 +113,7 @@ t.test(
     t.match(record?.value, { name: 'docs-scanner', parent_agent_name: 'planner', version: 1 })
     const body = await dm(w)
     t.match(body, /can be claimed once/)
-    t.match(body, /http:\/\/127\.0\.0\.1:8080\/credentials\/claim#/)
+    t.match(body, /POST http:\/\/127\.0\.0\.1:8080\/api\/credentials\/claim with/)
     t.notMatch(body, /agt_/, 'no key is ever in a message')
   },
 )
