@@ -66,48 +66,78 @@ interface RelayOptions {
 
 const RELAY_EVERY_MS = 1_000
 const RELAY_BATCH = 100
+/** Different keys published side by side. */
+const RELAY_AT_ONCE = 16
 /** A flush ends after so many batches; the periodic run goes on from there. */
 const RELAY_BATCHES_MAX = 50
 
 interface BatchResult {
   readonly seen: number
+  readonly last_id: number
   readonly failure: Error | undefined
 }
 
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error))
+
+const byKey = (rows: readonly OutboxRow[]): OutboxRow[][] => {
+  const groups = new Map<string, OutboxRow[]>()
+  for (const row of rows) {
+    const group = groups.get(row.key)
+    if (group === undefined) groups.set(row.key, [row])
+    else group.push(row)
+  }
+  return [...groups.values()]
+}
+
+/** What one run of the relay remembers from page to page. */
+interface Run {
+  /** Keys of which a row could not be published: later ones must wait for it. */
+  readonly held: Set<string>
+  readonly after_id: number
+  readonly wait: boolean
+}
+
 /**
- * Rows are locked while they are published, so that replicas share the work without repeating it. A
- * row that cannot be published holds up later rows of its own key, whose order matters, and no
- * others: a revocation must not wait for somebody else's broken row.
+ * Rows are locked while they are published, so that replicas share the work without repeating it.
+ * Rows of one key go out one after the other, different keys side by side. A row that cannot be
+ * published holds up later rows of its own key, whose order matters, and no others: a revocation
+ * must not wait for somebody else's broken row.
  */
 const relayBatch = async (
   db: Db,
   publish: (row: OutboxRow) => Promise<void>,
-  wait: boolean,
+  { held, after_id, wait }: Run,
 ): Promise<BatchResult> =>
   await db.transaction(async (trx) => {
     // A flush must wait for rows that another relay holds: its caller wants them published.
     const rows = (
       await trx.raw(
-        `select id, event_id, subject, key, payload from outbox
+        `select id, event_id, subject, key, payload from outbox where id > ?
          order by id limit ? for update ${wait ? '' : 'skip locked'}`,
-        [RELAY_BATCH],
+        [after_id, RELAY_BATCH],
       )
     ).rows as OutboxRow[] // the columns of the statement above
     const sent: number[] = []
-    const held = new Set<string>()
     let failure: Error | undefined
-    for (const row of rows) {
-      if (held.has(row.key)) continue
-      try {
-        await publish(row)
-        sent.push(row.id)
-      } catch (error) {
-        held.add(row.key)
-        failure ??= error instanceof Error ? error : new Error(String(error))
+    const groups = byKey(rows.filter(({ key }) => !held.has(key)))
+    const relay = async (): Promise<void> => {
+      for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
+        for (const row of group) {
+          try {
+            await publish(row)
+            sent.push(row.id)
+          } catch (error) {
+            held.add(row.key)
+            failure ??= asError(error)
+            break
+          }
+        }
       }
     }
+    await Promise.all(Array.from({ length: RELAY_AT_ONCE }, relay))
     if (sent.length > 0) await trx('outbox').whereIn('id', sent).delete()
-    return { seen: rows.length, failure }
+    return { seen: rows.length, last_id: rows.at(-1)?.id ?? after_id, failure }
   })
 
 export interface OutboxRelay extends Part {
@@ -118,11 +148,16 @@ export interface OutboxRelay extends Part {
 export const outboxRelay = ({ db, publish, log }: RelayOptions): OutboxRelay => {
   const run = async (wait: boolean): Promise<void> => {
     try {
+      const held = new Set<string>()
+      let after_id = 0
+      let first_failure: Error | undefined
       for (let batch = 0; batch < RELAY_BATCHES_MAX; batch += 1) {
-        const { seen, failure } = await relayBatch(db, publish, wait)
-        if (failure !== undefined) throw failure
-        if (seen < RELAY_BATCH) return
+        const { seen, last_id, failure } = await relayBatch(db, publish, { held, after_id, wait })
+        first_failure ??= failure
+        after_id = last_id
+        if (seen < RELAY_BATCH) break
       }
+      if (first_failure !== undefined) throw first_failure
     } catch (error) {
       throw dbError(error)
     }

@@ -3,6 +3,7 @@ import { createLogger } from '@guildhall/runtime'
 import { createDatabase, startPostgres, waitFor } from '@guildhall/testing'
 import t, { type Test } from 'tap'
 import {
+  addAllToOutbox,
   addToOutbox,
   connectDb,
   type Db,
@@ -130,7 +131,69 @@ t.test('a row that cannot go out holds up its own key and no other', async (t) =
     }
   })
   await t.rejects(relay.flush(), /cannot be published/)
-  t.strictSame(sent, ['a', 'b'])
+  t.strictSame(sent.toSorted(), ['a', 'b'])
+})
+
+t.test('a page full of rows that cannot go out does not hide those behind it', async (t) => {
+  const { db } = await setup(t)
+  const sent: string[] = []
+  const relay = outboxRelay({
+    db,
+    log,
+    publish: async (row) => {
+      if (row.key.startsWith('broken')) throw new Error('cannot be published')
+      sent.push(row.key)
+    },
+  })
+  await transaction(db, async (trx) => {
+    const keys = [...Array.from({ length: 250 }, (_, i) => `broken-${i}`), 'a', 'broken-0', 'b']
+    await addAllToOutbox(
+      trx,
+      keys.map((key) => ({ subject: 's', key, payload: {} })),
+    )
+  })
+  await t.rejects(relay.flush(), /cannot be published/)
+  t.strictSame(sent.toSorted(), ['a', 'b'])
+  t.strictSame((await db('outbox').count('id as rows'))[0], { rows: 251 })
+})
+
+t.test('rows of one key go out in their order, however many go out at once', async (t) => {
+  const { db } = await setup(t)
+  const sent = new Map<string, number[]>()
+  let running = 0
+  let most = 0
+  const relay = outboxRelay({
+    db,
+    log,
+    publish: async (row) => {
+      running += 1
+      most = Math.max(most, running)
+      await new Promise((resolve) => setImmediate(resolve))
+      running -= 1
+      const { number } = row.payload as { number: number } // as put in below
+      sent.set(row.key, [...(sent.get(row.key) ?? []), number])
+    },
+  })
+  await transaction(db, (trx) =>
+    addAllToOutbox(
+      trx,
+      Array.from({ length: 300 }, (_, number) => ({
+        subject: 's',
+        key: `k${number % 30}`,
+        payload: { number },
+      })),
+    ),
+  )
+  await relay.flush()
+  t.equal(sent.size, 30)
+  for (const numbers of sent.values()) {
+    t.strictSame(
+      numbers,
+      numbers.toSorted((a, b) => a - b),
+    )
+  }
+  t.equal([...sent.values()].flat().length, 300)
+  t.ok(most > 1 && most <= 16, `${most} at once`)
 })
 
 t.test('an event takes effect once per consumer', async (t) => {
