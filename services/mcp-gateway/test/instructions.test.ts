@@ -54,6 +54,15 @@ t.test('I1 the instructions state the default of this endpoint', (t) => {
   t.end()
 })
 
+t.test('whoever may claim tasks of goals is told how, and nobody else', (t) => {
+  const told = instructionsFor(viewOf(endpoint({})))
+  for (const word of ['claim_task', 'submit_task', 'tk_<task_id>', 'request_resource']) {
+    t.match(told, word)
+  }
+  t.notMatch(instructionsFor(viewOf(endpoint({ tools: ['claim_next'] }))), 'claim_task')
+  t.end()
+})
+
 interface Listed {
   readonly name: string
   readonly description: string
@@ -64,14 +73,14 @@ interface Listed {
 const listed = (fields: Partial<Endpoint>): Listed[] =>
   JSON.parse(`{${listTools(viewOf(endpoint(fields)))}}`).tools
 
-t.test('B10 three tools state the default lease, and only these', (t) => {
+t.test('B10 the tools that lease something state the default lease, and only these', (t) => {
   const stating = listed({ default_lease_ttl_seconds: 2_700 }).filter(
     ({ description, inputSchema }) =>
       description.includes('2700') && JSON.stringify(inputSchema).includes('2700'),
   )
   t.strictSame(
     stating.map(({ name }) => name),
-    ['claim_next', 'claim', 'heartbeat'],
+    ['claim_next', 'claim', 'heartbeat', 'claim_task'],
   )
   for (const { description } of listed({}).slice(0, 3)) t.match(description, '300 seconds')
   t.end()
