@@ -33,10 +33,11 @@ const list = (subjects: readonly string[]): string =>
   `[\n${subjects.map((subject) => `            ${JSON.stringify(subject)}`).join('\n')}\n          ]`
 
 const userBlock = (user: string, password: string): string => {
-  const { publish, subscribe } = permissionsOf(user)
+  const { publish, deny, subscribe } = permissionsOf(user)
+  const denied = deny.length === 0 ? '' : `, deny: ${list(deny)}`
   return [
     `      { user: "${user}", password: "${password}", permissions: {`,
-    `          publish: { allow: ${list(publish)} }`,
+    `          publish: { allow: ${list(publish)}${denied} }`,
     `          subscribe: { allow: ${list(subscribe)} }`,
     `          ${ALLOW_RESPONSES}`,
     '      } }',

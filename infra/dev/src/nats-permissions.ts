@@ -94,6 +94,8 @@ export const inboxPrefix = (service: string): string => `_INBOX_${service}`
 
 interface Permissions {
   publish: readonly string[]
+  /** Although `publish` allows it. */
+  deny: readonly string[]
   subscribe: readonly string[]
 }
 
@@ -111,6 +113,21 @@ const makesConsumers = (stream: string): string[] => [
   `$JS.API.CONSUMER.DELETE.${stream}.*`,
   `$JS.FC.${stream}.>`,
 ]
+
+/** Whoever reads a bucket makes consumers on its stream, under names that no pattern tells from these. */
+const durablesOfOthers = (service: string, { buckets = {} }: BusAccess): string[] =>
+  Object.entries(BUS_ACCESS)
+    .filter(([other]) => other !== service)
+    .flatMap(([, { consumes = {} }]) =>
+      Object.keys(buckets).flatMap((bucket) =>
+        (consumes[`KV_${bucket}`] ?? []).flatMap((durable) => [
+          `$JS.API.CONSUMER.CREATE.KV_${bucket}.${durable}`,
+          `$JS.API.CONSUMER.CREATE.KV_${bucket}.${durable}.>`,
+          `$JS.API.CONSUMER.DURABLE.CREATE.KV_${bucket}.${durable}`,
+          `$JS.API.CONSUMER.DELETE.KV_${bucket}.${durable}`,
+        ]),
+      ),
+    )
 
 const managesStream = (stream: string): string[] => [
   ...makesConsumers(stream),
@@ -157,6 +174,7 @@ const allowed = (service: string, access: BusAccess): Permissions => ({
     ...Object.entries(access.buckets ?? {}).flatMap(usesBucket),
     ...Object.entries(access.objects ?? {}).flatMap(usesObjects),
   ],
+  deny: durablesOfOthers(service, access),
   subscribe: [
     `${inboxPrefix(service)}.>`,
     `rpc.${service}.>`,
@@ -167,9 +185,9 @@ const allowed = (service: string, access: BusAccess): Permissions => ({
 })
 
 export const permissionsOf = (user: string): Permissions => {
-  if (user === ADMIN_USER) return { publish: ['>'], subscribe: ['>'] }
+  if (user === ADMIN_USER) return { publish: ['>'], deny: [], subscribe: ['>'] }
   const access = BUS_ACCESS[user]
   if (access === undefined) throw new Error(`no row for ${user} in nats-permissions.ts`)
-  const { publish, subscribe } = allowed(user, access)
-  return { publish: [...new Set(publish)], subscribe: [...new Set(subscribe)] }
+  const { publish, deny, subscribe } = allowed(user, access)
+  return { publish: [...new Set(publish)], deny, subscribe: [...new Set(subscribe)] }
 }

@@ -1,32 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { freePort, natsBinary, spawnManaged, temporaryDirectory, waitFor } from '@guildhall/testing'
+import { natsBinary } from '@guildhall/testing'
 import { AckPolicy, connect, type NatsConnection } from 'nats'
 import t from 'tap'
-import { type BrokerSettings, brokerConfig } from '../src/broker.ts'
-import { inboxPrefix, NATS_USERS } from '../src/nats-permissions.ts'
-
-const passwords = Object.fromEntries([...NATS_USERS, 'sys'].map((user) => [user, `${user}-secret`]))
-
-const settings = async (version: string): Promise<BrokerSettings> => ({
-  version,
-  port: await freePort(),
-  monitorPort: await freePort(),
-  storeDir: join(temporaryDirectory('nats-store'), 'store'),
-  passwords,
-})
-
-const writeConfig = (text: string): string => {
-  const file = join(temporaryDirectory('nats-conf'), 'nats.conf')
-  writeFileSync(file, text)
-  return file
-}
+import { brokerConfig } from '../src/broker.ts'
+import { brokerSettings, startPermittedBroker, writeConfig } from './permitted-broker.ts'
 
 for (const binary of ['newest', '2.9'] as const) {
   t.test(`the generated configuration passes the check of nats-server ${binary}`, async (t) => {
     const { path, version } = await natsBinary(binary)
-    const text = brokerConfig(await settings(version))
+    const text = brokerConfig(await brokerSettings(version))
     t.notMatch(text, /@[A-Z_]+@/)
     t.equal(text.includes('\n  sync_interval: always'), binary === 'newest')
     // Throws when the server finds a fault.
@@ -35,43 +17,7 @@ for (const binary of ['newest', '2.9'] as const) {
 }
 
 t.test('on a running server', async (t) => {
-  const { path, version } = await natsBinary('newest')
-  const chosen = await settings(version)
-  const args = ['-c', writeConfig(brokerConfig(chosen))]
-  const server = spawnManaged({ name: 'nats-server', command: path, args })
-  const url = `nats://127.0.0.1:${chosen.port}`
-  const open: NatsConnection[] = []
-  const as = async (user: string): Promise<NatsConnection> => {
-    const options = { user, pass: passwords[user]!, inboxPrefix: inboxPrefix(user) }
-    const nc = await waitFor(() => connect({ servers: url, reconnect: false, ...options }), {
-      what: `a connection of ${user}`,
-    })
-    open.push(nc)
-    return nc
-  }
-  t.teardown(async () => {
-    for (const nc of open) await nc.close()
-    await server.stop()
-  })
-
-  /** The server refuses asynchronously: the error comes as a status of the connection. */
-  const refusals = (nc: NatsConnection): string[] => {
-    const seen: string[] = []
-    void (async () => {
-      for await (const status of nc.status()) seen.push(JSON.stringify(status))
-    })()
-    return seen
-  }
-  const isRefused = async (nc: NatsConnection, act: () => void): Promise<boolean> => {
-    const seen = refusals(nc)
-    act()
-    await nc.flush()
-    return waitFor(() => seen.some((text) => /permissions.?violation/i.test(text)), {
-      timeout_ms: 500,
-      what: 'a refusal',
-    }).catch(() => false)
-  }
-
+  const { as, isRefused, url } = await startPermittedBroker(t)
   const admin = await as('admin')
   const manager = await admin.jetstreamManager()
   await manager.streams.add({ name: 'EVENTS', subjects: ['evt.>'] })
