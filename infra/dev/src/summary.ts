@@ -10,6 +10,12 @@ const CREATE_WEBHOOK = {
   params: { name: 'create_webhook', arguments: { source_type: 'generic', target_queue: 'inbox' } },
 }
 
+const CREATE_GOAL = {
+  title: 'A first goal',
+  description: 'What is to be reached, in a few sentences.',
+  budget_tokens: 100_000,
+}
+
 const credential = ({ agent }: DevFile): string => agent?.token ?? '<credential>'
 
 const clientConfiguration = (dev: DevFile): string =>
@@ -52,6 +58,10 @@ export const summary = (dev: DevFile, logDirectory: string): string =>
     `  -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \\`,
     `  -d '${JSON.stringify(CREATE_WEBHOOK)}'`,
     `curl -i <ingest_url> -H 'content-type: application/json' -d '{"hello": "world"}'`,
+    '',
+    bold('A goal: its coordinator proposes tasks, which wait for you at /api/approvals'),
+    `curl -s ${dev.api_url}/goals -H 'Authorization: Bearer ${dev.owner.api_token ?? '<API token>'}' \\`,
+    `  -H 'content-type: application/json' -d '${JSON.stringify(CREATE_GOAL)}'`,
     '',
     dim(`Logs: make logs, or ${logDirectory}. All of this again: make up. The end: make down.`),
     '',

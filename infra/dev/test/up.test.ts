@@ -23,6 +23,7 @@ t.test('up brings everything, says how to use it, and gives each service its own
   const dev = repository.devFile()
   t.match(output, dev.owner.login_url)
   t.match(output, `"Authorization": "Bearer ${dev.agent?.token}"`)
+  t.match(output, `${dev.api_url}/goals -H 'Authorization: Bearer ${dev.owner.api_token}'`)
   t.equal(dev.mcp_url, `http://127.0.0.1:${repository.portBase}/mcp`)
   t.strictSame(Object.keys(dev.pids).sort(), [
     'approvals',
