@@ -183,11 +183,9 @@ t.test('C1 each credential opens its own door only', async (t) => {
   const unauthenticated = { status: 401, body: { code: 'unauthenticated' } }
   const token_of = (value: string) => ({ authorization: `Bearer ${value}` })
   t.match(await postRpc(mcp_url, undefined, 'tools/list'), unauthenticated, 'nobody at /mcp')
-  t.match(
-    await postRpc(mcp_url, alice.api_token, 'tools/list'),
-    { status: 200 },
-    'an owner at /mcp, where they are themselves',
-  )
+  const as_person = await postRpc(mcp_url, alice.api_token, 'tools/list')
+  t.match(as_person, { status: 200, text: /"decide_approval"/ }, 'an owner at /mcp is a person')
+  t.notMatch(as_person.text, '"set_default_lease"', 'who has no endpoint')
   t.match(await send(`${alice.api_url}/me`), unauthenticated, 'nobody at /api')
   for (const op of operations.filter((candidate: Operation) => candidate.http !== undefined)) {
     const { method, path, body } = requestOf(op, naming(op) ? argumentsFor(op, hers) : {})
