@@ -126,13 +126,14 @@ const plan = async (cast: Cast): Promise<Map<string, number>> => {
   const before = await owner.call(getGoal, { goal_id })
   expect(before.tasks_tree.length === 0, 'no task before the decision', before.tasks_tree)
   say.answered('pending', 'a message in #approvals; tasks so far: 0')
-  say.asked(`POST /api/approvals/${approval_id}/approve`)
-  await owner.call(decideApproval, { approval_id, decision: 'approve' })
+  const { digest } = await owner.call(getApproval, { approval_id })
+  say.asked(`POST /api/approvals/${approval_id}/approve`, `{digest: "${digest.slice(0, 12)}…"}`)
+  await owner.call(decideApproval, { approval_id, decision: 'approve', digest })
   await executed(cast, approval_id)
   const { goal, tasks_tree } = await owner.call(getGoal, { goal_id })
   expect(tasks_tree.length === 5 && goal.status === 'active', 'five tasks', tasks_tree)
   say.answered(goal.status, `${tasks_tree.length} tasks`)
-  say.meaning('The owner approves exactly what was shown: the digest of the tree says so.')
+  say.meaning('The owner approves exactly what was shown: with another digest it would be refused.')
   return new Map(tasks_tree.map(({ title, task_id }) => [title, task_id]))
 }
 
@@ -153,6 +154,7 @@ const spawn = async (cast: Cast, parent_task_id: number): Promise<Member> => {
   })
   const by_itself = { message_id: approval_message_id, reaction: 'approve' } as const
   const refused = await coordinator.agent.refused(react, by_itself)
+  expect(refused.code === 'forbidden', 'an agent to decide nothing', refused)
   say.refused(refused.code, 'the coordinator approves its own proposal')
   say.asked(`POST /api/messages/${approval_message_id}/reactions`, '{reaction: "approve"}')
   await owner.call(react, by_itself)
@@ -206,6 +208,7 @@ const moneyRunsOut = async (cast: Cast, scanner: Member, tasks: Map<string, numb
   expect(done.goal_status === 'paused', 'the goal to be paused', done)
   const last = tasks.get('Tell the readers') ?? 0
   const refused = await scanner.agent.refused(claimTask, { task_id: last })
+  expect(refused.code === 'budget_exceeded', 'no claim on a paused goal', refused)
   say.refused(refused.code, 'claim_task of the last task')
   say.asked(`POST /api/goals/${goal_id}/resume`, `{new_budget: ${LARGER_BUDGET_CENTS} cents}`)
   const resumed = await owner.call(resumeGoal, {
@@ -255,7 +258,7 @@ const closing = async (cast: Cast, scanner: Member): Promise<void> => {
     ]),
   )
   const done = tasks_tree.filter((task) => task.status === 'done').length
-  say.meaning(`${done} tasks done, and the audit log says who did and who approved what.`)
+  say.meaning(`${done} tasks done, and the audit log says who approved what.`)
 }
 
 export const tellGoalStory = async (
