@@ -8,10 +8,20 @@ export interface Owner {
   call<Op extends Operation>(op: Op, input: z.input<Op['input']>): Promise<OutputOf<Op>>
 }
 
+/** The route for this input, which may itself say a part of it, e.g. the decision. */
+const chosen = (op: Operation, input: object) => {
+  const fields = new Map<string, unknown>(Object.entries(input))
+  const wanted = routesOf(op).find(({ fixed = {} }) =>
+    Object.entries(fixed).every(([field, value]) => fields.get(field) === value),
+  )
+  for (const field of Object.keys(wanted?.fixed ?? {})) fields.delete(field)
+  return { wanted, fields }
+}
+
 export const ownerAt = (api_url: string, token: string): Owner => ({
   call: async (op, input) => {
-    const { method = 'GET', path = '' } = routesOf(op)[0] ?? {}
-    const fields = new Map(Object.entries(input as object)) // every input is an object
+    const { wanted, fields } = chosen(op, input as object) // every input is an object
+    const { method = 'GET', path = '' } = wanted ?? {}
     const filled = path.replace(/^\/api/, '').replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = fields.get(name)
       fields.delete(name)

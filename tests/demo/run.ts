@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { DemoStopped } from './demo-stopped.ts'
 import { readDevFile } from './dev-file.ts'
+import { tellGoalStory } from './goal-story.ts'
 import { tellStory } from './story.ts'
 import { createTerminal } from './terminal.ts'
 
@@ -54,12 +55,19 @@ const run = async (): Promise<void> => {
   )
   try {
     await tellStory(terminal, system, made)
+    terminal.title(
+      'Chapter two: a goal',
+      'Agents plan and work, the owner decides, and every cent and every verdict is accounted for.',
+    )
+    await tellGoalStory(terminal, system, made)
   } finally {
     await undo()
   }
   const took = ((performance.now() - started) / 1_000).toFixed(1)
   terminal.plain()
-  terminal.plain(`The webhook is deleted and the endpoint revoked. That took ${took} s.`)
+  terminal.plain(
+    `The webhook is deleted, the endpoints revoked, the new agents gone. That took ${took} s.`,
+  )
 }
 
 try {
