@@ -9,5 +9,6 @@ export {
   outboxMigration,
   outboxRelay,
 } from './outbox.ts'
+export { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
 export { createSettle } from './settle.ts'
 export { canQuery, query, statement, transaction } from './transaction.ts'

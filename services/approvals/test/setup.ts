@@ -22,14 +22,13 @@ import {
   ServiceError,
   vendEndpoint,
 } from '@guildhall/contracts'
-import { connectDb, type Db, migrate, migrationsHash } from '@guildhall/db'
+import { connectDb, type Db, migrate, migrationsHash, rowsOf } from '@guildhall/db'
 import { createLogger, type Logger } from '@guildhall/runtime'
 import { createDatabase, ManualClock, type NatsServer, startNats } from '@guildhall/testing'
 import type { Test } from 'tap'
 import { migrations } from '../src/migrations/index.ts'
 import { createPasswords } from '../src/passwords.ts'
 import { approvalsService } from '../src/service.ts'
-import { rowsOf } from '../src/store/rows.ts'
 import { insertUser } from '../src/store/users.ts'
 
 export const MCP_URL = 'http://127.0.0.1:8080/mcp'

@@ -1,7 +1,7 @@
 import { REPUTATION_NEUTRAL } from '@guildhall/contracts'
+import type { Connection } from '@guildhall/db'
 import { DOMAINS_MAX } from './limits.ts'
 import { NO_EVIDENCE, type Sums, scoreAt } from './score.ts'
-import type { Connection } from './store/rows.ts'
 import { type StoredScore, scoresOf } from './store/scores.ts'
 
 /**

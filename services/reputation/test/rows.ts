@@ -1,5 +1,5 @@
 import type { Db } from '@guildhall/db'
-import { rowsOf } from '../src/store/rows.ts'
+import { rowsOf } from '@guildhall/db'
 
 export const tableRows = (db: Db, sql: string): Promise<Record<string, unknown>[]> =>
   rowsOf(db, sql, {})

@@ -1,5 +1,5 @@
 import { Agent, type AgentRecord, AgentRow } from '@guildhall/contracts'
-import { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Bindings, type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 /** Rows are Agents as the contract has them, with what only this service needs beside it. */
 export interface StoredAgent extends Agent {

@@ -1,5 +1,5 @@
 import type { ApiToken, IdentityCredential } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 const COLUMNS = 'token_id, name, prefix, created_at, expires_at'
 

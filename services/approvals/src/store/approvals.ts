@@ -1,5 +1,5 @@
 import { Approval, type ApprovalKind, ApprovalRow, type ApprovalStatus } from '@guildhall/contracts'
-import { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Bindings, type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 /** Rows are Approvals as the contract has them, with what only this service needs beside it. */
 export interface StoredApproval extends Approval {

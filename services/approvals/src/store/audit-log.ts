@@ -1,6 +1,6 @@
 import type { AuditRow } from '@guildhall/contracts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import { cleanFields, storable } from '../text.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 interface AuditEntry {
   readonly at: Date

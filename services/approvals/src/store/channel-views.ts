@@ -1,6 +1,6 @@
 import type { Channel } from '@guildhall/contracts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import { UNREAD_COUNTED_MAX } from '../limits.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** A channel as one of those who may see it sees it: a member, or anybody of its owner's if public. */
 const VIEW = `

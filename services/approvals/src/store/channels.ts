@@ -1,5 +1,5 @@
 import type { Channel } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 export interface ChannelKey {
   readonly user_id: number

@@ -1,4 +1,4 @@
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 interface NewClaim {
   readonly token_sha256: string

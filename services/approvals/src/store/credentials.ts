@@ -1,5 +1,5 @@
 import type { EndpointId, IdentityCredential } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 export interface CredentialRow {
   readonly credential_sha256: string

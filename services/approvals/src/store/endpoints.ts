@@ -1,4 +1,5 @@
 import { Endpoint, ServiceError } from '@guildhall/contracts'
+import { type Bindings, type Connection, firstRow, rowsOf } from '@guildhall/db'
 import {
   type EndpointSettings,
   type SettingChanges,
@@ -6,7 +7,6 @@ import {
   WEBHOOK_GRANT,
 } from '../endpoint-settings.ts'
 import { WEBHOOKS_PER_ENDPOINT_DEFAULT } from '../limits.ts'
-import { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** Rows are Endpoints as the contract has them; only the agent's name is joined in. */
 const FIELDS = Object.keys(Endpoint.shape)

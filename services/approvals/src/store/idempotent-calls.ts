@@ -1,4 +1,4 @@
-import { type Connection, firstRow } from './rows.ts'
+import { type Connection, firstRow } from '@guildhall/db'
 
 export interface KeyedCall {
   readonly caller: string

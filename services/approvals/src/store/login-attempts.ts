@@ -1,4 +1,4 @@
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 
 interface Attempt {
   /** In a fixed order of kinds, so that two callers lock them in the same order. */

@@ -1,5 +1,5 @@
 import type { User } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 interface NewLink {
   readonly token_sha256: string

@@ -1,6 +1,6 @@
 import type { Message, MessageKind, WorkflowState } from '@guildhall/contracts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import type { ChannelKey } from './channels.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /**
  * Messages of one channel get their ids one after the other, under the lock of its row, and become

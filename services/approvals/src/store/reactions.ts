@@ -1,5 +1,5 @@
 import type { Message, Reaction, WorkflowState } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 /** Serialises what happens to the reactions of one message. False when there is no such message. */
 export const lockMessage = async (

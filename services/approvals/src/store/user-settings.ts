@@ -1,5 +1,5 @@
 import type { Settings } from '@guildhall/contracts'
-import { type Connection, firstRow } from './rows.ts'
+import { type Connection, firstRow } from '@guildhall/db'
 
 const DEFAULTS: Settings = { command_verifiers_enabled: false }
 

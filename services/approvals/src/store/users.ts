@@ -1,5 +1,5 @@
 import type { User } from '@guildhall/contracts'
-import { type Connection, firstRow } from './rows.ts'
+import { type Connection, firstRow } from '@guildhall/db'
 
 type UserWithPassword = User & { readonly password_hash: string | null }
 

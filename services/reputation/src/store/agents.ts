@@ -1,5 +1,5 @@
 import type { AgentRecord } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 export interface KnownAgent {
   readonly agent_id: number

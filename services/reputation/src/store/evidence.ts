@@ -1,5 +1,5 @@
 import type { EvidenceKind } from '@guildhall/contracts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 /** Which score something is about. */
 export interface ScoreKey {

@@ -1,4 +1,4 @@
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 
 /** The number of events forgotten. */
 export const forgetReceived = async (

@@ -1,5 +1,5 @@
 import type { Trx } from '@guildhall/db'
-import { rowsOf } from './rows.ts'
+import { rowsOf } from '@guildhall/db'
 
 /**
  * Everything that changes an owner's scores or standings happens one after the other, whichever

@@ -1,6 +1,6 @@
+import { type Connection, rowsOf } from '@guildhall/db'
 import type { Sums } from '../score.ts'
 import type { ScoreKey } from './evidence.ts'
-import { type Connection, rowsOf } from './rows.ts'
 
 /** The score of a configuration in a domain: at the time of its newest row, and what it is made of. */
 export interface StoredScore extends ScoreKey {

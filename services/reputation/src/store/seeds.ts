@@ -1,4 +1,4 @@
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 interface Config {
   readonly user_id: number

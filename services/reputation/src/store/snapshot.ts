@@ -1,6 +1,5 @@
 import type { Db, Trx } from '@guildhall/db'
-import { transaction } from '@guildhall/db'
-import { rowsOf } from './rows.ts'
+import { rowsOf, transaction } from '@guildhall/db'
 
 /** Reads the whole database as it is at one moment, beside services that go on writing. */
 export const inSnapshot = <T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> =>

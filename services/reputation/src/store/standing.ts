@@ -1,5 +1,5 @@
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import type { AgentKey } from './agents.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 export interface StandingRow extends AgentKey {
   readonly quarantined: boolean

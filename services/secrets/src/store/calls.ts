@@ -1,4 +1,4 @@
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 
 /** Calls with secrets that carry an idempotency key. */
 

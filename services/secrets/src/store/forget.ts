@@ -1,4 +1,4 @@
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 
 /** What may be forgotten, and the column that says how old it is. */
 const PERISHABLE = {

@@ -1,7 +1,7 @@
 import type { ApprovalDecided, ApprovalRequested } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
+import { type Connection, rowsOf } from '@guildhall/db'
 import type { Reach, Scope } from '../access.ts'
-import { type Connection, rowsOf } from './rows.ts'
 import type { Place } from './secrets.ts'
 
 /** What agents asked for and have not got, as the events of approvals tell it. */

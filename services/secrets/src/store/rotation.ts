@@ -1,5 +1,5 @@
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import type { SecretContext, WrappedKey } from '../envelope.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** Master keys: of all owners, since a key is the installation's. */
 

@@ -1,8 +1,8 @@
 import type { SecretScope } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
+import { type Bindings, type Connection, firstRow, rowsOf } from '@guildhall/db'
 import type { Reach } from '../access.ts'
 import type { SealedSecret, SecretContext } from '../envelope.ts'
-import { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** Secrets and their versions. Each statement names the owner. */
 

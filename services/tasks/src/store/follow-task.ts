@@ -1,7 +1,7 @@
 import type { Trx } from '@guildhall/db'
+import { rowsOf } from '@guildhall/db'
 import { taskStatus } from '../task-item.ts'
 import { storableOrNull } from './json.ts'
-import { rowsOf } from './rows.ts'
 import type { TaskRevision } from './task-items.ts'
 
 const at = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms))

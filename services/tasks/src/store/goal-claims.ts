@@ -1,6 +1,6 @@
+import { type Connection, rowsOf } from '@guildhall/db'
 import type { NewClaimRecord } from '../claim-records.ts'
 import { openTaskStates } from '../task-state.ts'
-import { type Connection, rowsOf } from './rows.ts'
 
 /** Leaf tasks as their claim records should be found: for the reconciler. */
 

@@ -1,6 +1,6 @@
 import { GOAL_EVENTS_SHOWN } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 
 /** A goal's own log. It outlives what people do with the messages of its channel. */
 

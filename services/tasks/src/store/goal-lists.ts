@@ -1,5 +1,5 @@
 import type { GoalStatus, TaskStatus } from '@guildhall/contracts'
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 import { TASK_COLUMNS, type TaskRow } from './tasks.ts'
 
 /** Reads for lists and overviews: one statement each, however many rows there are. */

@@ -1,6 +1,5 @@
 import type { GoalStatus } from '@guildhall/contracts'
-import { query, type Trx } from '@guildhall/db'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
+import { type Connection, firstRow, query, rowsOf, type Trx } from '@guildhall/db'
 
 /** Goals. The owner stands in every statement that a caller's id leads to. */
 

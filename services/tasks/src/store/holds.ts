@@ -1,5 +1,5 @@
 import type { Trx } from '@guildhall/db'
-import { type Connection, rowsOf } from './rows.ts'
+import { type Connection, rowsOf } from '@guildhall/db'
 
 /** What claims reserve of a budget until what they cost is known. */
 

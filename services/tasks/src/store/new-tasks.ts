@@ -1,6 +1,6 @@
 import type { Trx } from '@guildhall/db'
+import { rowsOf } from '@guildhall/db'
 import { type PlannedTask, verifierOf } from '../tree-plan.ts'
-import { rowsOf } from './rows.ts'
 
 /** Making the rows of an approved tree. */
 

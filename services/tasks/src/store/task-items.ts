@@ -1,8 +1,8 @@
 import { type UserId, WorkRecord } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
+import { type Connection, firstRow, rowsOf } from '@guildhall/db'
 import { isTask, type TaskItem } from '../task-item.ts'
 import { toJson } from './json.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /** The projection of the claim records of tasks: idempotent by revision. */
 

@@ -1,7 +1,6 @@
 import type { Task, TaskStatus, VerifierConfig } from '@guildhall/contracts'
-import { query, type Trx } from '@guildhall/db'
+import { type Connection, firstRow, query, rowsOf, type Trx } from '@guildhall/db'
 import { openTaskStates, taskStatesBefore } from '../task-state.ts'
-import { type Connection, firstRow, rowsOf } from './rows.ts'
 
 /**
  * Tasks of goals. Each change happens under the lock of the goal (lockGoalIn), taken first: a row that

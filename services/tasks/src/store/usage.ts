@@ -1,5 +1,5 @@
 import type { Trx } from '@guildhall/db'
-import { firstRow, rowsOf } from './rows.ts'
+import { firstRow, rowsOf } from '@guildhall/db'
 
 /** What work cost, as reported: once per task and revision of its claim record. */
 

@@ -1,9 +1,18 @@
-import { type Db, query, type Trx } from '@guildhall/db'
+import type { Db, Trx } from './connect.ts'
+import { query } from './transaction.ts'
 
 /** A pool, or the transaction that a statement is part of. */
 export type Connection = Db | Trx
 
-type Value = string | number | boolean | Date | null | readonly number[] | readonly string[]
+type Value =
+  | string
+  | number
+  | boolean
+  | Date
+  | Buffer
+  | readonly string[]
+  | readonly number[]
+  | null
 
 export type Bindings = Readonly<Record<string, Value>>
 
