@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '@guildhall/contracts'
 import type { Logger } from '@guildhall/runtime'
 
-/** How long an answer waits for its change to be in force where others read it. */
+/**
+ * How long an answer waits for its change to be in force where others read it: who revokes a
+ * credential and reads "revoked" may rely on it. What the wait does not see through, the relay does.
+ */
 const SETTLE_WAIT_MS = 2_000
 
 const OVERDUE = Symbol('overdue')

@@ -21,11 +21,6 @@ export const ENDPOINTS_PER_USER_MAX = 1_000
 export const API_TOKENS_PER_USER_MAX = 50
 export const WEBHOOKS_PER_ENDPOINT_DEFAULT = 5
 
-/** How long an answer waits for its change to reach the bucket that the gateway reads. */
-export const PROJECTION_WAIT_MS = 2_000
-/** Each lost compare-and-set means that somebody else wrote the same key meanwhile. */
-export const PROJECTION_TRIES_MAX = 64
-
 export const RECONCILE_INTERVAL_MS = 60_000
 export const RECONCILE_PAGE = 200
 export const RECONCILE_AT_ONCE = 8

@@ -1,4 +1,4 @@
-import { type Bus, createKv, type Kv } from '@guildhall/bus'
+import { advanceKv, advanceVersion, type Bus, createKv } from '@guildhall/bus'
 import {
   AgentRecord,
   agentKey,
@@ -8,10 +8,8 @@ import {
   endpointKey,
   IdentityCredential,
   IdentityEndpoint,
-  ServiceError,
 } from '@guildhall/contracts'
 import type { z } from 'zod'
-import { PROJECTION_TRIES_MAX } from './limits.ts'
 
 /**
  * The bucket from which the gateway authenticates every call. PostgreSQL is the authority; entries
@@ -48,27 +46,6 @@ const newerEndpoint = (next: IdentityEndpoint, present: IdentityEndpoint): boole
 const newlyRevoked = (next: IdentityCredential, present: IdentityCredential): boolean =>
   next.revoked && !present.revoked
 
-const newerAgent = (next: AgentRecord, present: AgentRecord): boolean =>
-  next.version > present.version
-
-const advance = async <T>(
-  kv: Kv<T>,
-  key: string,
-  next: T,
-  supersedes: (next: T, present: T) => boolean,
-): Promise<boolean> => {
-  for (let tried = 0; tried < PROJECTION_TRIES_MAX; tried += 1) {
-    const present = await kv.get(key)
-    if (present !== undefined && !supersedes(next, present.value)) return false
-    const revision =
-      present === undefined
-        ? await kv.create(key, next)
-        : await kv.update(key, next, present.revision)
-    if (revision !== undefined) return true
-  }
-  throw new ServiceError('unavailable', 'this entry is being written too often')
-}
-
 export const createProjection = (bus: Bus): Projection => {
   const bucket = <T>(schema: z.ZodType<T>) => createKv(bus, buckets.identity, schema)
   const endpoints = bucket(IdentityEndpoint)
@@ -77,9 +54,8 @@ export const createProjection = (bus: Bus): Projection => {
   return {
     apply: ({ key, record }) =>
       'endpoint' in record
-        ? advance(endpoints, key, record, newerEndpoint)
-        : advance(credentials, key, record, newlyRevoked),
-    applyAgent: (agent) =>
-      advance(agents, agentKey(agent.user_id, agent.agent_id), agent, newerAgent),
+        ? advanceKv(endpoints, key, record, newerEndpoint)
+        : advanceKv(credentials, key, record, newlyRevoked),
+    applyAgent: (agent) => advanceVersion(agents, agentKey(agent.user_id, agent.agent_id), agent),
   }
 }
