@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { rulesBrokenBy, testRules } from './rule-cases.ts'
-import { lost, ok, refused, type Story, TODO } from './story.ts'
+import { lost, ok, refused, type Story, TODO_ID } from './story.ts'
 
 /** What the checker says of claims and of what is done under them. */
 
@@ -187,7 +187,7 @@ testRules([
         s.claimed({ at: 2_000, by: 'b', seq: 2 })
       },
       'a claim that has no answer in the history explains it': (s) => {
-        s.call({ at: 0, by: 'c', name: 'claim', input: { id: TODO } })
+        s.call({ at: 0, by: 'c', name: 'claim', input: { id: TODO_ID } })
         s.claimed({ at: 2_000, by: 'b', seq: 2 })
       },
       'a claim that took two tries, of which one answered empty, explains it': (s) => {

@@ -1,5 +1,5 @@
 import { testRules } from './rule-cases.ts'
-import { accepted, lost, ok, refused, type Story, TODO } from './story.ts'
+import { accepted, lost, ok, refused, type Story, TODO_ID } from './story.ts'
 
 /** What the checker says of accepted work and of the final state. */
 
@@ -26,11 +26,11 @@ testRules([
     keeps: {
       'the repeat is known': (s) => {
         s.delivered({ at: 0 })
-        s.delivered({ at: 100, outcome: accepted(TODO, 0) })
+        s.delivered({ at: 100, outcome: accepted(TODO_ID, 0) })
       },
       'no try was ever called new, because that answer was lost': (s) => {
         s.delivered({ at: 0, outcome: lost })
-        s.delivered({ at: 100, outcome: accepted(TODO, 0) })
+        s.delivered({ at: 100, outcome: accepted(TODO_ID, 0) })
       },
     },
   },
@@ -47,7 +47,7 @@ testRules([
     keeps: {
       'there is one, and one delivery in the history of events': (s) => {
         oneDone(s)
-        s.delivered({ at: 500, outcome: accepted(TODO, 0) })
+        s.delivered({ at: 500, outcome: accepted(TODO_ID, 0) })
         s.audit(1_000, [{ result: 'r' }], 1)
       },
       'a lost create_todo became one as well': (s) => {

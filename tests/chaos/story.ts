@@ -62,10 +62,10 @@ interface CallTold extends Told {
   readonly outcome?: Outcome
 }
 
-export const TODO = 'td-1'
+export const TODO_ID = 'td-1'
 const ITEM = 'w-1'
 
-export const accepted = (id = TODO, created = 1): Outcome => ok({ id, created })
+export const accepted = (id = TODO_ID, created = 1): Outcome => ok({ id, created })
 
 const tokenOf = (todo: string, seq: number, by: string): string => `token-${todo}-${seq}-${by}`
 
@@ -76,7 +76,7 @@ const finalTodo = (told: FinalTold) => {
   const shown = told.attempts ?? Array.from({ length: total }, (_, i) => total - i)
   const attempt = told.attempt ?? total
   return {
-    id: told.id ?? TODO,
+    id: told.id ?? TODO_ID,
     title: `a delivery [${told.item ?? ITEM}]`,
     state: told.state ?? 'done',
     attempt,
@@ -105,7 +105,7 @@ export class Story {
   }
 
   /** A claim that was answered. */
-  claimed({ todo = TODO, seq = 1, lease = 10_000, key, ...told }: ClaimTold): void {
+  claimed({ todo = TODO_ID, seq = 1, lease = 10_000, key, ...told }: ClaimTold): void {
     const { at, took = ANSWER_MS, by = 'a', fence = seq * 10 } = told
     const given = {
       id: todo,
@@ -127,12 +127,12 @@ export class Story {
     const { at, took = ANSWER_MS, by = 'a', seq = 1, ttl, result } = told
     const extended = { lease_expires_at: iso(at + (ttl ?? 10) * 1_000) }
     const input = {
-      id: TODO,
+      id: TODO_ID,
       ...(ttl === undefined ? {} : { lease_ttl_seconds: ttl }),
       ...(result === undefined ? {} : { result }),
     }
     const outcome = told.outcome ?? ok(name === 'heartbeat' ? extended : {})
-    this.call({ at, took, by, name, claim: tokenOf(TODO, seq, by), input, outcome })
+    this.call({ at, took, by, name, claim: tokenOf(TODO_ID, seq, by), input, outcome })
   }
 
   delivered({ item = ITEM, outcome = accepted(), ...told }: ProducedTold): void {

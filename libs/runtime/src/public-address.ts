@@ -4,8 +4,8 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::')
 const GLOBAL_UNICAST_BITS = 3
 
 /**
- * Whether an address lies on the public internet: where a call that somebody else chose the target
- * of may go. An address that embeds another (mapped, translated, tunnelled) or has any special
+ * Whether an address lies on the public internet, the only place where a call may go whose target
+ * somebody else chose. An address that embeds another (mapped, translated, tunnelled) or has any special
  * meaning is none. IPv6 must lie in 2000::/3, the only block that is handed out at all, so that
  * what a list of special ranges forgets (::/96, translation prefixes) is refused too.
  */
