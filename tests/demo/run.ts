@@ -65,6 +65,12 @@ const run = async (): Promise<void> => {
   }
   const took = ((performance.now() - started) / 1_000).toFixed(1)
   terminal.plain()
+  terminal.plain('Where to look next')
+  terminal.plain(`  the owner's API     ${system.api_url}/openapi.json`)
+  terminal.plain('  the credentials     var/dev.json (login link, API token, agent token)')
+  terminal.plain('  the logs            make logs')
+  terminal.plain('  the same, unkindly  make chaos: kill -9 of everything, checked by a history')
+  terminal.plain()
   terminal.plain(
     `The webhook is deleted, the endpoints revoked, the new agents gone. That took ${took} s.`,
   )

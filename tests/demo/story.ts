@@ -230,7 +230,7 @@ const strangersKnock = async (cast: Cast, first: string, event: GithubEvent): Pr
   say.meaning('Nothing is stored, and the answer does not say what was wrong with it.')
 }
 
-const closing = async ({ say, system, owner }: Cast, ids: readonly string[]): Promise<void> => {
+const closing = async ({ say, owner }: Cast, ids: readonly string[]): Promise<void> => {
   say.step('What is left of it')
   say.asked('GET /api/todos/{id}', 'as the owner, for both')
   const todos = await Promise.all(ids.map((id) => owner.call(getTodo, { id })))
@@ -240,12 +240,6 @@ const closing = async ({ say, system, owner }: Cast, ids: readonly string[]): Pr
     say.table(ATTEMPT_HEADER, attemptRows(todo.attempts))
   }
   say.meaning('Two events in, two todos done, one crash, nothing lost, nothing done twice.')
-  say.plain()
-  say.plain('Where to look next')
-  say.plain(`  the owner's API     ${system.api_url}/openapi.json`)
-  say.plain('  the credentials     var/dev.json (login link, API token, agent token)')
-  say.plain('  the logs            make logs')
-  say.plain('  the same, unkindly  make chaos: kill -9 of everything, checked by a history')
 }
 
 export const tellStory = async (
