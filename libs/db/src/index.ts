@@ -10,5 +10,6 @@ export {
   outboxRelay,
 } from './outbox.ts'
 export { type Bindings, type Connection, firstRow, rowsOf } from './rows.ts'
+export { runMigrations } from './run-migrations.ts'
 export { createSettle } from './settle.ts'
 export { canQuery, query, statement, transaction } from './transaction.ts'

@@ -15,6 +15,12 @@ export const serviceConfigShape = {
   CLOCK_OFFSET_FILE: z.string().optional(),
 }
 
+/** What a one-shot program needs that works on a service's database alone. */
+export const DatabaseConfig = z.object({
+  LOG_LEVEL: serviceConfigShape.LOG_LEVEL,
+  DATABASE_URL: z.string().min(1),
+})
+
 /** Turns a parser that throws into a check that names its setting. */
 export const parsedBy = <T>(parse: (text: string) => T) =>
   z.string().transform((text, ctx): T => {

@@ -10,6 +10,7 @@ export { type Clock, clockFrom, type SteadyClock, steadyClock, systemClock } fro
 export {
   ConfigError,
   commaList,
+  DatabaseConfig,
   loadConfig,
   networkList,
   parsedBy,
