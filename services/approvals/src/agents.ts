@@ -170,7 +170,7 @@ export const addCoordinatorIn = async (trx: Trx, call: Call): Promise<void> => {
   )
 }
 
-export type ConfigInput = { readonly [K in keyof HashedConfig]?: HashedConfig[K] | undefined } & {
+type ConfigInput = { readonly [K in keyof HashedConfig]?: HashedConfig[K] | undefined } & {
   readonly display_name?: string | undefined
   readonly autonomy_tier?: NewAgent['autonomy_tier'] | undefined
   readonly coordinator_template?: string | null | undefined

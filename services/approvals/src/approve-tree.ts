@@ -1,4 +1,4 @@
-import { namedError, parseTree, type TreeEdit } from '@guildhall/contracts'
+import { checkTreeBudgets, namedError, parseTree, type TreeEdit } from '@guildhall/contracts'
 import type { Trx } from '@guildhall/db'
 import type { Payload } from './ask.ts'
 import type { Deps } from './deps.ts'
@@ -7,7 +7,7 @@ import { checkPeers } from './propose-tree.ts'
 import { checkStorable } from './storable-json.ts'
 import type { StoredApproval } from './store/approvals.ts'
 import { findSettings } from './store/user-settings.ts'
-import { checkTreeBudgets, commandsOf, editTree } from './tree-rules.ts'
+import { commandsOf, editTree } from './tree-rules.ts'
 
 /** What the owner approves: the tree as proposed, or as they edited it. Bad edits throw. */
 export const editedPayload = ({ payload }: StoredApproval, edits: readonly TreeEdit[]): Payload => {
@@ -28,8 +28,8 @@ export const recheckTree = async (
   checkMayStart(goal)
   const tree = parseTree(payload.tree)
   checkTreeBudgets(tree, {
-    budget_tokens: goal.remaining_tokens,
-    budget_dollars_cents: goal.remaining_dollars_cents,
+    tokens: goal.remaining_tokens,
+    dollars_cents: goal.remaining_dollars_cents,
   })
   await checkPeers(trx, user_id, tree)
   const commands = commandsOf(tree)

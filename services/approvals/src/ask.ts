@@ -46,7 +46,7 @@ export const lockAsker = async (
   )
 }
 
-export interface Question {
+interface Question {
   readonly kind: ApprovalKind
   readonly channel: 'approvals' | 'requests'
   readonly message_kind: MessageKind

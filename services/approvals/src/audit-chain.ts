@@ -13,7 +13,7 @@ const BEFORE_THE_FIRST = '0'.repeat(64)
 /** The chain of what concerns nobody that is known: a login under a wrong name. */
 const NOBODY = 0
 
-export interface BrokenRow {
+interface BrokenRow {
   /** Owner whose chain it is; 0: of nobody that is known. */
   readonly chain: number
   readonly seq: number
@@ -22,7 +22,7 @@ export interface BrokenRow {
   readonly problem: string
 }
 
-export interface Verified {
+interface Verified {
   readonly chains: number
   readonly rows: number
   /** The first one that is not as it was written; null: all is well. */

@@ -20,7 +20,7 @@ export const viewerOf = (principal: Principal): Viewer => ({
   member: holderName(principal),
 })
 
-export type ChannelKeyOf = { readonly channel_id: number } | { readonly name: string }
+type ChannelKeyOf = { readonly channel_id: number } | { readonly name: string }
 
 /** Exactly one of the ways to name it. */
 export const chosenChannel = ({

@@ -67,7 +67,7 @@ export const newLoginLink = (db: Db, username: string, now: Date): Promise<Login
   })
 
 /** A person with what everybody has from the beginning; undefined when the name is taken. */
-export const addPersonIn = async (
+const addPersonIn = async (
   trx: Trx,
   username: string,
   now: Date,

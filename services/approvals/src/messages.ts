@@ -104,7 +104,7 @@ export const directChannelIn = (
     agent_id,
   )
 
-export interface GoalOfChannel {
+interface GoalOfChannel {
   readonly user_id: number
   readonly goal_id: number
   readonly slug: string
@@ -138,7 +138,7 @@ export const goalChannelIn = async (
   )
 }
 
-export interface Posting {
+interface Posting {
   readonly user_id: number
   readonly channel_id: number
   /** `agent:<id>`, `human:<id>` or `system`. */

@@ -1,4 +1,5 @@
 import {
+  checkTreeBudgets,
   type GoalRecord,
   type InputOf,
   namedError,
@@ -15,7 +16,7 @@ import { checkMayPropose } from './goal-checks.ts'
 import { activeAgentIds } from './store/agents.ts'
 import { findApproval, reserveApprovalId, type StoredApproval } from './store/approvals.ts'
 import { findSettings } from './store/user-settings.ts'
-import { checkTreeBudgets, nodesOf, outlineOf, peersOf, treeWarnings } from './tree-rules.ts'
+import { nodesOf, outlineOf, peersOf, treeWarnings } from './tree-rules.ts'
 
 /** Only the goal's coordinator plans it, or the owner. */
 const checkCoordinates = (principal: Principal, goal: GoalRecord): void => {
@@ -61,8 +62,8 @@ export const proposeTreeIn = async (
   checkMayPropose(goal)
   const tree = parseTree(sent)
   checkTreeBudgets(tree, {
-    budget_tokens: goal.remaining_tokens,
-    budget_dollars_cents: goal.remaining_dollars_cents,
+    tokens: goal.remaining_tokens,
+    dollars_cents: goal.remaining_dollars_cents,
   })
   await checkPeers(trx, user_id, tree)
   const asker = await lockAsker(trx, principal)

@@ -60,7 +60,7 @@ const ORDER: readonly Violation['field'][] = [
   'spawn_depth',
 ]
 
-export const delegationOf = (
+const delegationOf = (
   proposer: StoredAgent,
   proposed: Pick<AgentProposal, 'autonomy_tier' | 'tool_scope'>,
   place: SpawnPlace,

@@ -26,7 +26,7 @@ export const cleanText = (text: string): string =>
 const JSON_DEPTH_MAX = 32
 
 /** JSON with every text in it cleaned, names of fields included. */
-export const cleanJson = (value: unknown, depth = 0): unknown => {
+const cleanJson = (value: unknown, depth = 0): unknown => {
   // PostgreSQL's parser gives up somewhere beyond this, with an error that helps nobody.
   if (depth > JSON_DEPTH_MAX) {
     throw new ServiceError('invalid_argument', `nested deeper than ${JSON_DEPTH_MAX} levels`)

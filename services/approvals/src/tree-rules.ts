@@ -1,4 +1,4 @@
-import { namedError, ServiceError, type TaskNode, type TreeEdit } from '@guildhall/contracts'
+import { ServiceError, type TaskNode, type TreeEdit } from '@guildhall/contracts'
 
 /** Rules for a proposed tree, beyond its shape. No I/O; trees were parsed, so they are bounded. */
 
@@ -51,39 +51,6 @@ export const editTree = (tree: TaskNode, edits: readonly TreeEdit[]): TaskNode =
     return { ...own, ...changes, ...(children.length === 0 ? {} : { children }) }
   }
   return build(tree, '')
-}
-
-const budgets = ['budget_tokens', 'budget_dollars_cents'] as const
-type BudgetField = (typeof budgets)[number]
-
-export type Remaining = Readonly<Record<BudgetField, number | null>>
-
-/** What a node takes from the one above it: its own budget, or else what its subtasks take. */
-const needOf = (node: TaskNode, field: BudgetField): number =>
-  node[field] ?? (node.children ?? []).reduce((sum, child) => sum + needOf(child, field), 0)
-
-const insufficient = (where: string, field: BudgetField, needed: number, left: number) =>
-  namedError(
-    'ErrBudgetInsufficient',
-    `${where}: subtasks need ${field} ${needed}, and there are ${left}`,
-    { details: { field, needed, remaining: left } },
-  )
-
-/** Each node's subtasks fit into it, and the whole into what is left above. Null: no cap. */
-export const checkTreeBudgets = (tree: TaskNode, remaining: Remaining): void => {
-  for (const field of budgets) {
-    const left = remaining[field]
-    const needed = needOf(tree, field)
-    if (left !== null && needed > left) throw insufficient('the goal', field, needed, left)
-    for (const { path, node } of nodesOf(tree)) {
-      const own = node[field]
-      const { [field]: _, ...uncapped } = node
-      const inner = needOf(uncapped, field)
-      if (own !== undefined && inner > own) {
-        throw insufficient(path === '' ? 'the root' : path, field, inner, own)
-      }
-    }
-  }
 }
 
 export const commandsOf = (tree: TaskNode): readonly string[] =>

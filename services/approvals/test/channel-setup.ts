@@ -26,7 +26,7 @@ const AGENT_TOOLS = [
   'react',
 ]
 
-export const vendAgent = async (s: Setup, name: string): Promise<AgentPrincipal> =>
+const vendAgent = async (s: Setup, name: string): Promise<AgentPrincipal> =>
   agentOf((await s.vend({ agent: { name }, tools: AGENT_TOOLS })).endpoint)
 
 /** Ann, two agents of hers, and a private channel in which only the first one is. */

@@ -28,7 +28,7 @@ import { agentOf, type Setup, setup, tableRows } from './setup.ts'
 
 /** What the tasks service would have written to the bus, written by the test. */
 
-export const SCOPE = ['messages:read', 'messages:send', 'channels:read', 'reactions:add']
+const SCOPE = ['messages:read', 'messages:send', 'channels:read', 'reactions:add']
 
 export const TREE: InputOf<typeof proposeTaskTree>['tree'] = {
   title: 'root task',

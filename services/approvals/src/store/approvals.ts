@@ -27,7 +27,7 @@ export const reserveApprovalId = async (db: Connection): Promise<number> => {
   return row.approval_id
 }
 
-export interface NewApproval extends ApprovalKey {
+interface NewApproval extends ApprovalKey {
   readonly kind: ApprovalKind
   readonly title: string
   readonly requested_by_agent_id: number | null
@@ -111,7 +111,7 @@ export const countPendingOf = async (
   return row?.pending ?? 0
 }
 
-export interface Settlement {
+interface Settlement {
   readonly status: Exclude<ApprovalStatus, 'pending'>
   readonly decided_at: Date
   readonly decided_by_user_id: number | null
@@ -214,7 +214,7 @@ export const reopenApproved = (
     { ...reopened },
   )
 
-export type SecretPlace = {
+type SecretPlace = {
   readonly user_id: number
   readonly resource_name: string
   readonly scope_type: 'user' | 'agent' | 'task'

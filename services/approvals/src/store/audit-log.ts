@@ -31,7 +31,7 @@ export const addAudit = async (db: Connection, entry: AuditEntry): Promise<void>
   )
 }
 
-export interface AuditFilter {
+interface AuditFilter {
   readonly user_id: number
   readonly actor: string | null
   readonly action: string | null
@@ -73,7 +73,7 @@ export const chainsAfter = async (
   return rows.map(({ user_id }) => user_id)
 }
 
-export interface ChainHead {
+interface ChainHead {
   readonly seq: number
   readonly hash: string
 }
@@ -81,7 +81,7 @@ export interface ChainHead {
 export const chainHead = (db: Connection, chain: number): Promise<ChainHead | undefined> =>
   firstRow(db, 'select seq, hash from audit_heads where chain = :chain', { chain })
 
-export interface ChainedRow extends ChainHead {
+interface ChainedRow extends ChainHead {
   readonly audit_id: number
   /** What is hashed after the hash before it. */
   readonly text: string

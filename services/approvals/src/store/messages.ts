@@ -27,7 +27,7 @@ export const reserveMessageId = async (
   return row?.message_id
 }
 
-export interface NewMessage extends ChannelKey {
+interface NewMessage extends ChannelKey {
   /** Reserved before, or absent. */
   readonly message_id?: number | null
   /** `agent:<id>`, `human:<id>` or `system`. */
