@@ -9,7 +9,7 @@ import type { Round } from './measure.ts'
  */
 
 /** `never`: a step may take any input; `call` below checks which. */
-export type Steps = Readonly<Record<string, (input: never) => Promise<unknown>>>
+type Steps = Readonly<Record<string, (input: never) => Promise<unknown>>>
 
 export interface Load<S extends Steps> {
   readonly pid: number

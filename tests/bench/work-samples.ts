@@ -18,7 +18,7 @@ import { connectRpc } from './loads/rpc.ts'
  * of the same form. So the bare loop moves the same bytes, and no form is written down twice.
  */
 
-export interface BareWork {
+interface BareWork {
   readonly stream: string
   readonly consumer: string
   readonly work_prefix: string

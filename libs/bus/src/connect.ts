@@ -20,7 +20,7 @@ export interface Bus {
   close(): Promise<void>
 }
 
-export interface BusOptions {
+interface BusOptions {
   readonly url: string
   readonly user?: string | undefined
   readonly password?: string | undefined

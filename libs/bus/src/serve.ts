@@ -63,7 +63,7 @@ export const bindAnonymous = <Op extends Operation>(
 const PROBLEMS_SHOWN = 5
 
 /** Throws `invalid_argument` naming each path and what is wrong there. */
-export const parseInput = <Op extends Operation>(op: Op, input: unknown): InputOf<Op> => {
+const parseInput = <Op extends Operation>(op: Op, input: unknown): InputOf<Op> => {
   const parsed = op.input.safeParse(input)
   if (parsed.success) return parsed.data as InputOf<Op> // what the schema of this operation says
   const problems = (parsed.error as z.ZodError).issues // safeParse's own error type

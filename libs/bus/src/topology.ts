@@ -197,7 +197,7 @@ const consumerSpecs: readonly ConsumerSpec[] = [
   ]),
 ]
 
-export const fixedConsumer = (spec: ConsumerSpec): Partial<ConsumerConfig> => ({
+const fixedConsumer = (spec: ConsumerSpec): Partial<ConsumerConfig> => ({
   durable_name: spec.durable,
   filter_subject: spec.filter,
   ack_policy: AckPolicy.Explicit,

@@ -28,7 +28,7 @@ export const outboxMigration = async (trx: Trx): Promise<void> => {
     )`)
 }
 
-export interface OutboxEntry {
+interface OutboxEntry {
   readonly subject: string
   /** What the row is about; for the relay's publisher and for people who look. */
   readonly key: string

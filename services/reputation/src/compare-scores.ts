@@ -28,7 +28,7 @@ interface Facts {
   readonly score: number
 }
 
-export interface Difference extends ScoreKey {
+interface Difference extends ScoreKey {
   readonly field: keyof Facts | 'missing'
   readonly stored: unknown
   readonly computed: unknown

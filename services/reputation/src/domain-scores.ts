@@ -11,7 +11,7 @@ import { type StoredScore, scoresOf } from './store/scores.ts'
  */
 export const ANY_DOMAIN = '*'
 
-export interface DomainScores {
+interface DomainScores {
   /** In order of their names. */
   readonly scores: readonly StoredScore[]
   /** As it is stored, or as it would be with nothing known. */

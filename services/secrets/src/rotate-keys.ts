@@ -10,7 +10,7 @@ import { replaceWrapping, wrappedOtherwise } from './store/rotation.ts'
  * does no harm, and a run that was broken off is simply begun again: what is done is not seen.
  */
 
-export interface Rotated {
+interface Rotated {
   readonly seen: number
   readonly rewrapped: number
   /** Changed by somebody else between reading and writing. */

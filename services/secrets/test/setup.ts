@@ -5,9 +5,7 @@ import {
   AgentRecord,
   agentKey,
   buckets,
-  type callWithSecret,
   type HumanPrincipal,
-  type InputOf,
   newEndpointId,
   type Operation,
   type OutputOf,
@@ -239,7 +237,6 @@ export const setup = async (t: Test, options: SetupOptions = {}) => {
 }
 
 export type Setup = Awaited<ReturnType<typeof setup>>
-export type CallInput = InputOf<typeof callWithSecret>
 
 /** What a caller sees of an error, without what differs from call to call. */
 export const refusal = async (answer: Promise<unknown>): Promise<object> => {
@@ -252,7 +249,7 @@ export const refusal = async (answer: Promise<unknown>): Promise<object> => {
   throw new Error('the call was not refused')
 }
 
-export interface SeenEvent {
+interface SeenEvent {
   readonly subject: string
   readonly id: string | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came

@@ -13,7 +13,7 @@ export const OTHER_HOST = 'other.example.test'
 /** Has no certificate of the server. */
 export const UNCERTIFIED_HOST = 'uncertified.example.test'
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
@@ -72,5 +72,3 @@ export const startTlsHost = async (t: Test) => {
     },
   }
 }
-
-export type TlsHost = Awaited<ReturnType<typeof startTlsHost>>

@@ -146,7 +146,7 @@ export const releaseHoldIn = async (
   await announceHoldsIn(trx, before, after, await chainOf(trx, key.task_id))
 }
 
-export interface ReportedUsage extends TaskKey {
+interface ReportedUsage extends TaskKey {
   /** Of the claim record that reported it. */
   readonly revision: number
   readonly claim_seq: number

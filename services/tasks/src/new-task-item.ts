@@ -8,7 +8,7 @@ import {
   type WorkRecord,
 } from '@guildhall/contracts'
 
-export interface NewTask {
+interface NewTask {
   readonly task_id: TaskId
   readonly goal_id: GoalId
   readonly owner_id: UserId
@@ -18,7 +18,7 @@ export interface NewTask {
   readonly verifier: VerifierConfig
 }
 
-export const goalQueue = (slug: string): string => `goal-${slug}`
+const goalQueue = (slug: string): string => `goal-${slug}`
 
 /**
  * The claim record of a leaf task as it begins: approved, never claimed. How often it may be tried is

@@ -3,7 +3,7 @@ import type { Subtree, TaskRow } from './store/tasks.ts'
 
 /** The caps of a goal, or of a task and everything below it, and what is left of them. */
 
-export interface Purse {
+interface Purse {
   readonly cap: number | null
   readonly spent: number
   readonly held: number

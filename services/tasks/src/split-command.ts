@@ -10,7 +10,7 @@ const ARGUMENTS_MAX = 100
 const SPACE = /\s/
 
 /** The arguments, or why the line cannot be read. */
-export type Split = { readonly argv: string[] } | { readonly problem: string }
+type Split = { readonly argv: string[] } | { readonly problem: string }
 
 export const splitCommand = (line: string): Split => {
   const argv: string[] = []

@@ -21,7 +21,7 @@ export type TaskItem = WorkRecord & { readonly task: TaskPart }
 export const isTask = (record: WorkRecord): record is TaskItem => record.task !== undefined
 
 /** Unlike a todo, a failed task is not tried again: another is proposed in its place. */
-export const isTaskOver = (record: WorkRecord): boolean =>
+const isTaskOver = (record: WorkRecord): boolean =>
   record.state === 'done' || record.state === 'failed'
 
 /** The words of the contract for the states of the record. A claim is work in progress at once. */

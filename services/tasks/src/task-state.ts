@@ -26,7 +26,7 @@ export const mayMoveTask = (from: TaskStatus, to: TaskStatus, is_leaf = true): b
 export const taskStatesBefore = (to: TaskStatus, is_leaf = true): readonly TaskStatus[] =>
   TaskStatus.options.filter((from) => mayMoveTask(from, to, is_leaf))
 
-export const hasEnded = (status: TaskStatus): boolean => leafMoves[status].length === 0
+const hasEnded = (status: TaskStatus): boolean => leafMoves[status].length === 0
 
 export const openTaskStates: readonly TaskStatus[] = TaskStatus.options.filter(
   (status) => !hasEnded(status),

@@ -14,7 +14,7 @@ export type Step =
   | { readonly name: string; readonly kind: 'over'; readonly end: End }
 
 /** lost: the record was, so nobody is to blame. */
-export type Reopening = 'lapsed' | 'released' | 'revoked' | 'lost'
+type Reopening = 'lapsed' | 'released' | 'revoked' | 'lost'
 export type End = 'verified' | 'cancelled' | 'exhausted'
 
 const outcomeOf = (record: TaskItem): Reopening => {

@@ -21,7 +21,7 @@ import { type Bundle, setup, type Worker } from './setup.ts'
 
 /** Goals, tasks and agents as other parts make them, for tests of what becomes of the tasks. */
 
-export const TASK_TOOLS = ['claim_task', 'submit_task', 'verify_task', 'heartbeat', 'release']
+const TASK_TOOLS = ['claim_task', 'submit_task', 'verify_task', 'heartbeat', 'release']
 
 export const setAgent = async (
   s: Bundle,

@@ -93,7 +93,7 @@ export const taskNamed = (tasks: ReadonlyMap<string, Task>, title: string): Task
   return task
 }
 
-export const channelNamed = async (owner: Owner, name: string): Promise<Channel> => {
+const channelNamed = async (owner: Owner, name: string): Promise<Channel> => {
   const { channels } = await owner.call(listChannels, { limit: 200 })
   const channel = channels.find((one) => one.name === name)
   if (channel === undefined) throw new Error(`no channel ${name}`)

@@ -46,7 +46,7 @@ export const hasEvidenceBefore = async (
   return found !== undefined
 }
 
-export interface StoredEvidence {
+interface StoredEvidence {
   readonly evidence_id: number
   readonly outcome: number
   readonly weight: number

@@ -13,7 +13,7 @@ import { ADDRESSES_MAX } from '../limits.ts'
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
 
-export const systemResolve: Resolve = (host) => lookup(host, { all: true })
+const systemResolve: Resolve = (host) => lookup(host, { all: true })
 
 /** For tests and demonstrations: names that no resolver knows. */
 export const resolveFrom = (hosts: ReadonlyMap<string, readonly string[]>): Resolve =>

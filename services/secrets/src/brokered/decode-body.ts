@@ -15,7 +15,7 @@ import type { RawAnswer } from './exchange.ts'
  * become gigabytes cost no more than an honest answer.
  */
 
-export interface DecodedBody {
+interface DecodedBody {
   readonly bytes: Buffer
   readonly complete: boolean
 }

@@ -24,7 +24,7 @@ export interface RawAnswer {
   readonly complete: boolean
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly target: Target
   readonly method: string
   readonly filled: FilledRequest

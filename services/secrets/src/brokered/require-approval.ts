@@ -1,6 +1,6 @@
 import type { Principal } from '@guildhall/contracts'
 
-export interface PlannedCall {
+interface PlannedCall {
   readonly principal: Principal
   readonly secret: string
   readonly method: string

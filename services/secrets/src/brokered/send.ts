@@ -19,7 +19,7 @@ import { fillTemplate, redirected, type Template } from './template.ts'
  * secret's list, its addresses, and last, just before it is sent, whether the secret still is one.
  */
 
-export interface Sending {
+interface Sending {
   readonly reach: Reach
   readonly name: string
   readonly signal: AbortSignal

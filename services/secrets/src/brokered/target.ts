@@ -11,7 +11,7 @@ export interface Target {
   readonly query: string
 }
 
-export const HTTPS_PORT = 443
+const HTTPS_PORT = 443
 
 const refuse = (problem: string): ServiceError =>
   new ServiceError('invalid_argument', `url: ${problem}`)

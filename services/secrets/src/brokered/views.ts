@@ -11,7 +11,7 @@ export interface View {
 }
 
 /** How short and how long what is looked for may be, as it stands in a view. */
-export interface Extent {
+interface Extent {
   readonly least: number
   readonly longest: number
 }

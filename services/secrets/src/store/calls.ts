@@ -8,7 +8,7 @@ export interface CallKey {
   readonly key_hash: string
 }
 
-export interface KnownCall {
+interface KnownCall {
   readonly input_hash: string
   readonly state: 'started' | 'finished'
   readonly answer: string | null

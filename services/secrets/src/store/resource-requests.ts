@@ -63,7 +63,7 @@ export const closeServed = async (
   )
 }
 
-export interface OpenRequest {
+interface OpenRequest {
   readonly name: string
   readonly task_id: number | null
 }

@@ -3,7 +3,7 @@ import type { SecretContext, WrappedKey } from '../envelope.ts'
 
 /** Master keys: of all owners, since a key is the installation's. */
 
-export interface WrappedRow extends WrappedKey, SecretContext {
+interface WrappedRow extends WrappedKey, SecretContext {
   readonly secret_id: number
 }
 

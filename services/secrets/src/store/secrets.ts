@@ -174,7 +174,7 @@ export const findWithinReach = (
     { ...reachBindings(reach), name },
   )
 
-export interface UsedSecret extends SealedSecret, SecretContext {
+interface UsedSecret extends SealedSecret, SecretContext {
   readonly hosts: readonly string[]
 }
 

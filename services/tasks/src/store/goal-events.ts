@@ -4,7 +4,7 @@ import { type Connection, rowsOf } from '@guildhall/db'
 
 /** A goal's own log. It outlives what people do with the messages of its channel. */
 
-export interface GoalEvent {
+interface GoalEvent {
   readonly goal_id: number
   /** `system`, `human:<id>` or `agent:<id>`. */
   readonly sender: string

@@ -31,14 +31,14 @@ export interface Held {
   readonly held_dollars_cents: number
 }
 
-export const GOAL_COLUMNS = `goals.goal_id, goals.owner_user_id, goals.slug, goals.title,
+const GOAL_COLUMNS = `goals.goal_id, goals.owner_user_id, goals.slug, goals.title,
   goals.description, goals.status, goals.coordinator_agent_id, goals.max_spawn_depth,
   goals.budget_tokens, goals.budget_dollars_cents, goals.spent_tokens, goals.spent_dollars_cents,
   goals.alert_80pct_posted, goals.pause_reason, goals.completion_summary, goals.version,
   goals.created_at, goals.updated_at, goals.completed_at`
 
 /** Those who race for one claim hold once each; only one will win, so a task counts once. */
-export const HELD_COLUMNS = `
+const HELD_COLUMNS = `
   (select coalesce(sum(h.tokens), 0)::bigint from (
      select max(tokens) as tokens from budget_holds where budget_holds.goal_id = goals.goal_id
      group by task_id) h) as held_tokens,
@@ -46,7 +46,7 @@ export const HELD_COLUMNS = `
      select max(dollars_cents) as dollars_cents from budget_holds
      where budget_holds.goal_id = goals.goal_id group by task_id) h) as held_dollars_cents`
 
-export type GoalKey = Pick<GoalRow, 'owner_user_id' | 'goal_id'>
+type GoalKey = Pick<GoalRow, 'owner_user_id' | 'goal_id'>
 
 export const findGoal = (
   db: Connection,
